@@ -1,11 +1,11 @@
 //! A registry of the data granules of scientific archives.
 //!
-//! A *registry* is one file, or one database on a PostgreSQL server. It records which granules (files, usually) a
-//! dataset held at any time. It gives each such set an identifier that every archive computes in the same way, and
-//! keeps both for ever: an identifier that was published always resolves to its granules.
+//! A *registry* is one file, or one database on a PostgreSQL server. It records which granules (usually files)
+//! a dataset held at any time. It gives each such set an identifier that every archive computes in the same
+//! way, and stores both for ever: a published identifier always resolves to its granules.
 //!
-//! Start with [`Registry`]: it is opened, changed and read. A [`Snapshot`] looks things up in one consistent state.
-//! Long lists are streams of the registry, which prove at their end what they listed.
+//! Start with [`Registry`], which is opened, changed and read. A [`Snapshot`] looks things up in one consistent
+//! state. Long lists are streams of the registry, which are verified at their end.
 //!
 //! # Register a directory, and print a citation
 //!
@@ -102,10 +102,10 @@
 //!
 //! # In asynchronous programs
 //!
-//! Every call blocks until it is done: make it on a thread for blocking work, such as that of
-//! `tokio::task::spawn_blocking`. Elsewhere it delays other tasks, and on a PostgreSQL server, within a
-//! `LocalSet` of tokio's multi-threaded runtime, it panics. A handle may be dropped anywhere: in an asynchronous
-//! program, another thread ends the connections. [`Registry::close`] waits for their end, and reports errors.
+//! Every call blocks until it is done, so call it on a thread for blocking work, such as that of
+//! `tokio::task::spawn_blocking`. On other threads, it delays other tasks. With a PostgreSQL server, it panics
+//! in a `LocalSet` of tokio's multi-threaded runtime. A handle may be dropped anywhere: in an asynchronous
+//! program, another thread closes the connections. [`Registry::close`] waits for this, and reports errors.
 //!
 //! # What is where
 //!
@@ -129,16 +129,16 @@
 //! | [`chain`] | the rule for identifiers and digests |
 //! | [`text`] | names in messages |
 //!
-//! The program is in the crate `accession-cli`, web pages and the HTTP API are in the crate `accession-server`.
-//! Inside, each directory of `src/` is a layer, which uses only the layers below it; `docs/about/design.md` walks
+//! The program is in the crate `accession-cli`; web pages and the HTTP API are in the crate `accession-server`.
+//! Each directory of `src/` is a layer, which uses only the layers below it. `docs/about/design.md` walks
 //! through a change, a look-up and a pull.
 //!
 //! # Features
 //!
-//! `postgres` (default): registries on PostgreSQL. Without it, a registry is a file, and the library compiles
-//! neither tokio nor a driver.
+//! `postgres` (default): registries on PostgreSQL. Without it, a registry is a file, and neither tokio nor a
+//! driver is compiled.
 
-// Whoever uses the library can name each type that it gives them.
+// Users of the library can name every type that it returns.
 #![warn(unnameable_types)]
 
 pub mod chain;
@@ -171,7 +171,7 @@ pub use crate::registry::{
     Snapshot, SubsetMembers, Watcher, Work,
 };
 
-/// What is recorded of a dataset itself: its metadata, and what is done with all of it.
+/// The metadata of a dataset, and operations on a whole dataset.
 pub mod dataset {
     pub use crate::model::{
         Confirmation, Correction, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword,
@@ -180,12 +180,12 @@ pub mod dataset {
     pub use crate::registry::{CorrectionReport, Edit, HistoryCounts, SharedDoi, Withdrawn};
 }
 
-/// What is recorded of the files of a granule.
+/// The records of the files of a granule.
 pub mod file {
     pub use crate::model::{Algorithm, Checksum, Content, FilePath, OtherAlgorithm};
 }
 
-/// Listings in files of other systems, and what they contain.
+/// Listings in files of other systems, and their content.
 pub mod listing {
     pub use crate::input::{
         DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, OpenedFile,
@@ -207,7 +207,7 @@ pub mod history {
     };
 }
 
-/// What an operator looks at every day.
+/// The status of datasets, mirrors and files, for daily operation.
 pub mod status {
     pub use crate::registry::{
         DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, MirrorFacts, Mirrored,
@@ -220,7 +220,7 @@ pub mod backup {
     pub use crate::registry::{MissingFromBackup, RestoreReport};
 }
 
-/// The results of recomputing what a registry states.
+/// The results of verifying a registry.
 pub mod verify {
     pub use crate::registry::{
         DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, WorkCounts,
@@ -236,13 +236,13 @@ pub mod proof {
     };
 }
 
-/// Ids that this crate makes.
+/// Ids that this crate creates.
 pub mod ids {
     pub use crate::minting::{payment, unique_granule as granule};
     pub use crate::registry::Lease;
 }
 
-/// Text in messages, and small files whose text is read whole.
+/// Text in messages, and reading small text files.
 pub mod text {
     pub use crate::disk::{read_small, read_small_text};
     pub use crate::model::{is_escaped, plural, quoted};

@@ -22,11 +22,10 @@ use crate::registry::{
 pub struct CitationVerdict {
     /// Its number, counted from 1.
     pub citation: u64,
-    /// Its identifier, or that of the set with its digest if it has no identifier that can be read. `None`
-    /// means that neither can be read, or that the digest is not known.
+    /// The identifier of the citation. If it is missing or unreadable, the identifier of the set with the
+    /// citation's digest. `None` means that both are unreadable, or that the digest is unknown.
     pub identifier: Option<Identifier>,
-    /// Its digest, or the first digits of it. `None` means that it has none, or that the text in its place is
-    /// not a digest.
+    /// Its digest, or the first digits of it. `None` means that it has no digest, or an invalid one.
     pub digest: Option<DigestPrefix>,
     /// Its DOI. `None` means that it has no DOI.
     pub doi: Option<Doi>,
@@ -34,21 +33,21 @@ pub struct CitationVerdict {
     pub date: Option<String>,
     /// Whether the identifier was ever in force in this registry.
     pub known: bool,
-    /// Whether it was in force at its date, in the dataset that the citation names. `None` means
-    /// that there is no date, that the identifier or the DOI is not known, or that it is that of a subset and the
-    /// date is not that of its first citation.
+    /// Whether the identifier was in force at the citation's date, in the dataset that the citation names.
+    /// `None` means that there is no date, or that the identifier or the DOI is unknown. It also means that the
+    /// set is a subset, and the date is not that of its first citation.
     pub agrees: Option<bool>,
     /// Whether everything in the citation agrees with the registry, and the set is not questionable.
     pub ok: bool,
-    /// What disagrees, or why the set is questionable. `None` means that nothing does, and it is not.
+    /// What is wrong with the citation, or why the set is questionable. `None` means that there is no problem.
     pub problem: Option<String>,
-    /// Whether the citation agrees, but the set that it cites is annotated as questionable.
+    /// Whether the citation agrees, but the cited set is annotated as questionable.
     #[serde(skip)]
     pub is_questionable: bool,
-    /// Additional information for a reader. `None` means that there is none.
+    /// Additional information for the reader. `None` means that there is none.
     pub note: Option<String>,
-    /// Where and when the identifier was in force. It is shared, since there can be many citations
-    /// of one set, and one set can be in many datasets.
+    /// Where and when the identifier was in force. It is shared, because a set can have many citations, and can
+    /// be in many datasets.
     #[serde(serialize_with = "serialize_rows")]
     pub intervals: Arc<Periods>,
 }
@@ -60,7 +59,7 @@ fn serialize_rows<S: Serializer>(
     serializer.collect_seq(&resolution.rows)
 }
 
-/// A set, and the citations of it.
+/// A set and its citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CitedSet {
@@ -72,42 +71,44 @@ pub struct CitedSet {
     pub citations: Vec<u64>,
 }
 
-/// The number of rows of resolved identifiers, and of these identifiers, that are cached for further
+/// The greatest number of rows of resolved identifiers, plus these identifiers, that are cached for later
 /// citations of the same sets.
 const MAX_KEPT_ROWS: usize = 100_000;
 
-/// The number of unknown identifiers that are compared with those that were issued, each with a
-/// statement of its own.
+/// The greatest number of unknown identifiers that are compared with issued ones. Each comparison costs one
+/// statement.
 const MAX_COMPARED: usize = 100;
 
 /// Checks citations against one snapshot of a registry.
 ///
-/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if
-/// the identifier was in force at that date, as known now or as known then, in a dataset that has the
-/// DOI or the name in the citation. If no dataset here has the DOI, neither the date nor a digest that is unknown
-/// here is checked. Without a DOI, it agrees in any dataset. Of a subset, only the interval of its first citation
-/// is known: another date neither agrees nor disagrees. A DOI disagrees if it belongs to a dataset here that never
-/// held the set.
+/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if the
+/// identifier was in force at that date, as known now or as known then, in a dataset with the citation's DOI or
+/// name. Without a DOI, it agrees in any dataset.
+///
+/// If no dataset here has the DOI, neither the date nor an unknown digest is checked. For a subset, only the
+/// period of its first citation is known, so another date neither agrees nor disagrees. A DOI disagrees if it
+/// belongs to a dataset here that never held the set.
 pub struct Checker {
     snapshot: Snapshot,
-    /// The identifiers resolved so far: a paper cites one set many times.
+    /// A cache of resolved identifiers, because a paper may cite one set many times.
     resolved: HashMap<(Identifier, Option<Moment>), Arc<Periods>>,
-    /// How many rows these have, and how many they are.
+    /// The number of these rows and identifiers.
     kept_rows: usize,
-    /// How many further identifiers are compared with those that were issued.
+    /// The number of identifiers that may still be compared with issued ones.
     compared_left: usize,
-    /// Whether all datasets are known, and when changes were recorded, and so what was known at a date.
+    /// Whether it is known which datasets exist, and when changes were recorded, so that the state of knowledge
+    /// at a date can be derived.
     knows_recorded: bool,
-    /// The known sets, each with the citations of it.
+    /// The known sets, each with its citations.
     sets: Vec<CitedSet>,
-    /// The place of each set in these.
+    /// The index of each set in `sets`.
     places: HashMap<Identifier, usize>,
 }
 
 crate::model::debug_fields!(Checker: snapshot);
 
 impl Checker {
-    /// Begins to check. A date in the future agrees with nothing.
+    /// Begins to check. A date in the future never agrees.
     ///
     /// # Errors
     ///
@@ -124,13 +125,13 @@ impl Checker {
         })
     }
 
-    /// Checks against what a site publishes of the cited sets, which does not say when changes were recorded.
+    /// Checks against the cited sets in a published site, which does not contain when changes were recorded.
     #[must_use]
     pub fn of_site(self) -> Self {
         Checker { knows_recorded: false, ..self }
     }
 
-    /// Whether a citation names a set, or else a dataset of the registry.
+    /// Whether a citation names a set, or at least a dataset of the registry.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl Checker {
         }
     }
 
-    /// The verdict on a citation, which has this number.
+    /// Returns the verdict on a citation. `citation` is its number.
     ///
     /// # Errors
     ///
@@ -150,7 +151,7 @@ impl Checker {
     /// reported in the verdict.
     pub fn check(&mut self, citation: u64, pasted: &FoundCitation) -> Result<CitationVerdict> {
         let verdict = self.verdict(citation, pasted)?;
-        // Of a part, it is not known how many granules it has.
+        // For a part, the number of granules is not known.
         let first = verdict.intervals.rows.first().filter(|_| pasted.part.is_none());
         let first = first.map(|first| first.set.granule_count());
         if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
@@ -164,7 +165,7 @@ impl Checker {
         Ok(verdict)
     }
 
-    /// The known sets that were cited, each with the citations of it, in the order of the first of these.
+    /// The known sets that were cited, each with its citations, in the order of the first citation.
     pub fn sets(self) -> Vec<CitedSet> {
         self.sets
     }
@@ -198,7 +199,7 @@ impl Checker {
         Ok(verdict)
     }
 
-    /// What of a citation should name the set, and cannot be read.
+    /// Describes the unreadable identifier and digest of a citation.
     fn unreadable(&mut self, pasted: &FoundCitation) -> Result<Vec<String>> {
         let mut unreadable = Vec::new();
         if let Some(ParsedField::Unreadable(text)) = &pasted.identifier {
@@ -214,8 +215,8 @@ impl Checker {
         Ok(unreadable)
     }
 
-    /// The verdict on what of a citation can be read: its identifier or, without one, its digest leads to the
-    /// set.
+    /// Returns the verdict on the readable fields of a citation. The set is that of the identifier or, without
+    /// one, of the digest.
     fn verdict_on_readable(
         &mut self,
         citation: u64,
@@ -253,7 +254,7 @@ impl Checker {
         };
         verdict.identifier = Some(identifier);
         let named = self.named_by(pasted)?;
-        // A date is relative to one archive, which the DOI names.
+        // A date belongs to one archive, which the DOI identifies.
         let is_elsewhere = pasted.doi.is_some() && named.is_empty();
         let moment = match &pasted.date {
             Some(ParsedField::Read(moment)) if !is_elsewhere => Some(*moment),
@@ -312,7 +313,8 @@ impl Checker {
             let patterns = part.patterns.join(" ");
             format!("it cites a part of this set: the granules that {} selects", quoted(&patterns))
         });
-        // That a history was corrected is why the earlier one is withdrawn.
+        // A correction of the history is the reason for the withdrawal of the earlier one, so only the
+        // correction is reported.
         let fate = match corrected.filter(|_| verdict.ok) {
             Some(correction) => Some(correction.to_string()),
             None => withdrawn(moment, &held),
@@ -323,9 +325,10 @@ impl Checker {
         Ok(verdict)
     }
 
-    /// When the named datasets held a set; any, if none is named. If that does not agree with a citation from before
-    /// a correction, and the earlier history of a dataset does, its periods are returned, and the correction. The
-    /// correction is also returned if both agree, and the set had other files in the earlier history.
+    /// Returns the periods in which the named datasets held a set, or any dataset if none is named. If these do
+    /// not agree with a citation from before a correction, but the earlier history of a dataset does, returns
+    /// its periods and the correction. The correction is also returned if both agree, but the set had different
+    /// files in the earlier history.
     fn held_by(
         &self,
         named: &[DatasetName],
@@ -344,7 +347,7 @@ impl Checker {
         };
         let held = of(named);
         let is_held = agrees(&held);
-        // Without a digest, the citation may mean the files of either history.
+        // Without a digest, the citation can mean the files of either history.
         let contents = moment.filter(|_| is_held && verdict.digest.is_none());
         for (kept_as, correction) in self.snapshot.earlier_histories(named, moment)? {
             let earlier = of(&[kept_as]);
@@ -361,8 +364,8 @@ impl Checker {
         Ok((held, None))
     }
 
-    /// What is stated of a part, and is not true of what its patterns select from a set. Its names are the
-    /// same wherever the set was held; what was known of its files may not be.
+    /// Compares the identifiers, numbers and digest of a part in a citation with what its patterns select from
+    /// the set. Its names are the same wherever the set was held, but its files may have different records.
     fn problem_of_part(&self, part: &Part, held: &Periods) -> Result<Option<String>> {
         let patterns: Result<Vec<Pattern>, _> = part.patterns.iter().map(|it| it.parse()).collect();
         let members = match patterns {
@@ -400,8 +403,8 @@ impl Checker {
         Ok(Some("no set here ever had such a part with this digest".to_owned()))
     }
 
-    /// The end of a sentence about an identifier that is unknown: which may have been meant. Empty if
-    /// none comes close.
+    /// The end of a message about an unknown identifier, with the issued identifiers that may have been meant.
+    /// Empty if there are none.
     fn similar(&mut self, text: &str) -> Result<String> {
         let Some(left) = self.compared_left.checked_sub(1) else { return Ok(String::new()) };
         self.compared_left = left;
@@ -426,11 +429,11 @@ impl Checker {
     }
 }
 
-/// What a site leaves open of a date that disagrees.
+/// The uncertainty about a date that disagrees, in a check against a site.
 const MAY_BE_LATER: &str = "; if a change of that time was recorded later, the archive knows it: a site does not \
                             say when changes were recorded";
 
-/// A statement of a citation that disagrees with the registry.
+/// A contradiction between a citation and the registry.
 fn problem(
     verdict: &CitationVerdict,
     pasted: &FoundCitation,
@@ -459,7 +462,7 @@ fn problem(
     Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
 }
 
-/// When a set had the digest that a citation names, in some periods. The outer `None` means that it names no
+/// The periods in which a set had the digest of a citation. The outer `None` means that the citation has no
 /// digest.
 fn with_digest(verdict: &CitationVerdict, held: &Periods) -> Option<Vec<DigestPeriod>> {
     let prefix = verdict.digest.as_ref()?;
@@ -467,14 +470,14 @@ fn with_digest(verdict: &CitationVerdict, held: &Periods) -> Option<Vec<DigestPe
     Some(periods.filter(|period| prefix.begins(period.digest)).collect())
 }
 
-/// That a set never had the digest that is cited with its identifier.
+/// The problem that a set never had the digest that is cited with its identifier.
 fn never_with_digest(with_digest: &[DigestPeriod]) -> Option<String> {
     let never = "no set here ever had this identifier and this digest together: the names agree, but what \
                  was known of the files is other";
     with_digest.is_empty().then(|| never.to_owned())
 }
 
-/// That a set had the digest that is cited, but not at the date that is cited.
+/// The note that a set had the cited digest, but not at the cited date.
 fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String> {
     let is_then = |period: &DigestPeriod| {
         period.from <= at.last_instant()
@@ -489,8 +492,8 @@ fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String>
     ))
 }
 
-/// The annotation that makes a cited set questionable: of the instances that agree with the date or, if none
-/// does or there is no date, of any.
+/// The annotation that makes a cited set questionable. Considers the instances in force at the date, or all of
+/// them if none was in force or there is no date.
 fn questionable(at: Option<Moment>, held: &Periods) -> Option<&Annotation> {
     let is_dated = |it: &&Instance| at.is_some_and(|at| it.is_in_force_during(at));
     let instances = held.rows.iter().flat_map(|row| &row.instances);
@@ -499,15 +502,15 @@ fn questionable(at: Option<Moment>, held: &Periods) -> Option<&Annotation> {
     cited.flat_map(|instance| &instance.annotations).find(|annotation| annotation.questionable)
 }
 
-/// That the dataset of which a set is cited was withdrawn: the first of those that held it at the date or, if
-/// none did, ever.
+/// The note that the dataset of a cited set was withdrawn. The dataset is the first that held the set at the
+/// date or, if none did, at any time.
 fn withdrawn(at: Option<Moment>, held: &Periods) -> Option<String> {
     let then = held.rows.iter().find(|row| at.is_some_and(|at| row.is_in_force_during(at)));
     let row = then.or(held.rows.first())?;
     row.withdrawn.as_ref().map(|withdrawal| withdrawal.of(row.set.dataset()))
 }
 
-/// Another dataset than those named in which the identifier was in force at the date.
+/// A dataset that is not named, in which the identifier was in force at the date.
 fn elsewhere<'a>(
     named: &[DatasetName],
     pasted: &FoundCitation,
@@ -519,7 +522,7 @@ fn elsewhere<'a>(
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
 }
 
-/// A remark on a correct statement that may surprise a reader.
+/// A note about a correct citation that may surprise the reader.
 fn note(
     verdict: &CitationVerdict,
     pasted: &FoundCitation,
@@ -550,7 +553,7 @@ fn note(
         ));
     }
     let is_last = |row: &Period| row.is_in_force_during(Moment::Instant(moment.last_instant()));
-    // For a subset, only the interval of its first citation is known here.
+    // For a subset, only the period of its first citation is known.
     let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());
     let held_to_the_end = is_subset || verdict.intervals.rows.iter().any(is_last);
     (!held_to_the_end).then(|| {

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
 use crate::registry::{Agreement, Period, Periods, Selection, Snapshot};
 
-/// The DOI, the date and the digest that a citation states besides an identifier, as far as they can be read.
+/// The DOI, the date and the digest that a citation has besides an identifier, if they can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CitedContext {
     pub doi: Option<Doi>,
@@ -14,7 +14,7 @@ pub(crate) struct CitedContext {
 }
 
 impl CitedContext {
-    /// Reads what a text states besides an identifier in it.
+    /// Reads the DOI, date and digest of an identifier from the text around it.
     pub fn of(identifier: Identifier, text: &str) -> Self {
         let mut stated = CitedContext::default();
         let is_meant =
@@ -33,8 +33,8 @@ impl CitedContext {
         stated
     }
 
-    /// The datasets to which the date refers: those with the DOI, after the earlier histories that they had at
-    /// the date. Any (`None`) if there is no DOI.
+    /// The datasets that the date refers to: those with the DOI, after the earlier histories that they had at
+    /// the date. `None` means any dataset, because there is no DOI.
     pub fn datasets(&self, snapshot: &Snapshot) -> Result<Option<Vec<DatasetName>>> {
         let Some(doi) = &self.doi else { return Ok(None) };
         let names = snapshot.datasets_with_doi(doi)?;
@@ -42,7 +42,7 @@ impl CitedContext {
         Ok(Some(earlier.into_iter().map(|(kept_as, _)| kept_as).chain(names).collect()))
     }
 
-    /// The date, if it can be checked in this registry.
+    /// The date. `None` also means that it cannot be checked in this registry.
     pub fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
         let is_other_archive = self.datasets(snapshot)?.is_some_and(|names| names.is_empty());
         Ok(self.date.filter(|_| !is_other_archive))
@@ -59,7 +59,7 @@ impl CitedContext {
         Ok(Some(digest).filter(|_| !rows.is_empty()))
     }
 
-    /// The set with the identifier, at the date and with the digest of the citation.
+    /// Selects the set with the identifier, at the date and with the digest of the citation.
     pub fn selection(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Selection> {
         let digest = self.digest(identifier, snapshot)?;
         let any = || match digest {
@@ -90,13 +90,12 @@ impl CitedContext {
         }
         let dataset = Some(row.set.dataset().clone());
         if agreement == Agreement::AsKnownNow {
-            // Before and after a correction, the set may have had other files: then all are candidates.
+            // The set may have had different files before and after a correction. If so, all are candidates.
             let is_one = self.doi.is_some() && resolution.digests_at(at).len() <= 1;
             let dataset = dataset.filter(|_| is_one);
             return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
         }
-        // According to what was recorded on that date, the identifier was in force, with the files of this
-        // instance.
+        // As known on that date, the identifier was in force, with the files of this instance.
         let was_known =
             |instance: &&Instance| instance.timestamp.max(instance.recorded) <= at.last_instant();
         let instance = row.instances.iter().rfind(was_known);

@@ -14,38 +14,38 @@ use crate::model::{
 };
 use crate::registry::{CitationFacts, CitedContents, ListingSummary, Period, Registry};
 
-/// A citation of a dataset as it was held at a time, or of a subset of it.
+/// A citation of a dataset as it was held at a time, or of a subset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// What is cited, and the record of the dataset.
+    /// The cited set, and the metadata of the dataset.
     pub(super) cited: CitationFacts,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
-    /// The same where the digest is named, too.
+    /// The time if the digest is also printed.
     digest_as_of: Moment,
-    /// The time that was requested. `None` means any at which the set was held.
+    /// The requested time. `None` means any time at which the set was held.
     at: Option<Moment>,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
-    /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
-    /// is known.
+    /// The address of the site that resolves identifiers, without a slash at its end. `None` means that no such
+    /// site is known.
     resolver: Option<String>,
-    /// Whether the statement names the digest, too.
+    /// Whether the statement also contains the digest.
     states_digest: bool,
-    /// Whether every file of the set has a checksum: then formats for programs have the digest.
+    /// Whether every file of the set has a checksum. If so, formats for programs contain the digest.
     has_checksums: bool,
-    /// Whether a list is cited, and no registry was asked what the dataset held.
+    /// Whether a list is cited, independent of any registry.
     pub(super) is_listed: bool,
 }
 
 impl Citation {
-    /// The characters of ASCII that a URI cannot contain (RFC 3986 § 2): they are percent-encoded in the addresses
+    /// The ASCII characters that a URI cannot contain (RFC 3986 § 2). They are percent-encoded in the addresses
     /// of a citation.
     pub const NOT_IN_A_URI: &AsciiSet = NOT_IN_A_URI;
 
-    /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
-    /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest
-    /// is named, too, the digest.
+    /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day `accessed`.
+    /// If `at` is `None`, the time is when the cited identifier came into force or, with a digest, when the
+    /// digest did.
     pub fn new(cited: CitationFacts, at: Option<Moment>, accessed: Day) -> Self {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
@@ -67,13 +67,14 @@ impl Citation {
         }
     }
 
-    /// The citation for a format that has the digest, so that both were in force at its time.
+    /// Returns the citation for a format with the digest: at its time, the identifier and the digest were both
+    /// in force.
     pub(super) fn of_digest(&self) -> Self {
         Citation { as_of: self.digest_as_of, ..self.clone() }
     }
 
-    /// The citation for a format that programs read. It has the digest if that covers every file: then both
-    /// were in force at its time.
+    /// Returns the citation for a format that programs read. It has the digest if the digest covers every file.
+    /// At its time, both were in force.
     pub(super) fn for_programs(&self) -> Self {
         match self.has_checksums {
             true => Citation { states_digest: true, ..self.of_digest() },
@@ -81,17 +82,17 @@ impl Citation {
         }
     }
 
-    /// The digest, if it is stated.
+    /// The digest, if the citation prints it.
     pub(super) fn stated_digest(&self) -> Option<Digest> {
         self.states_digest.then(|| self.cited.period.set.digest())
     }
 
-    /// The period in which what is cited was in force.
+    /// The period in which the cited set was in force.
     pub fn period(&self) -> &Period {
         &self.cited.period
     }
 
-    /// The record of the dataset.
+    /// The metadata of the dataset.
     pub(super) fn record(&self) -> &DatasetMetadata {
         &self.cited.dataset.dataset
     }
@@ -101,31 +102,32 @@ impl Citation {
         self.cited.period.set.identifier()
     }
 
-    /// The identifier of the instance from which the subset is selected. `None` if all of it is cited.
+    /// The identifier of the instance from which the subset is selected. `None` means that the whole instance
+    /// is cited.
     pub(super) fn whole(&self) -> Option<Identifier> {
         self.cited.period.set.subset().map(|_| self.cited.period.set.instance().identifier)
     }
 
-    /// Names the digest in words, too. A tuple has no place for it.
+    /// Prints the digest in formats for people, too. A tuple cannot contain it.
     #[must_use]
     pub fn with_digest(self, states_digest: bool) -> Self {
         if states_digest { Citation { states_digest, ..self.of_digest() } } else { self }
     }
 
-    /// Names the digest in words if the set had several contents on the day of the citation, and in formats for
-    /// programs if every file has a checksum. `registry` holds the set. No snapshot needs to be open: what a set
-    /// contained at a past time does not change.
+    /// Prints the digest in formats for people if the set had several contents on the day of the citation, and
+    /// in formats for programs if every file has a checksum. `registry` holds the set. No snapshot needs to be
+    /// open, because the contents of a set at a past time do not change.
     ///
     /// # Errors
     ///
-    /// The error of a registry: the registry cannot be read.
+    /// The registry cannot be read.
     pub fn with_contents(self, registry: &Registry) -> Result<Self> {
         let CitedContents { are_several, have_checksums } =
             registry.cited_contents(&self.cited, self.at)?;
         Ok(Citation { has_checksums: have_checksums, ..self.with_digest(are_several) })
     }
 
-    /// Names the address of a site that resolves identifiers, unless the record of the dataset has one.
+    /// Sets the address of a site that resolves identifiers, unless the metadata of the dataset has one.
     #[must_use]
     pub fn with_resolver(mut self, resolver: Option<&str>) -> Self {
         let resolver = || resolver.map(|resolver| resolver.trim_end_matches('/').to_owned());
@@ -133,13 +135,13 @@ impl Citation {
         self
     }
 
-    /// The address under which the cited granules are known for ever. `None` means that no site is known that
-    /// resolves identifiers.
+    /// The permanent address of the cited granules. `None` means that no site is known that resolves
+    /// identifiers.
     pub fn permanent_address(&self) -> Option<String> {
         self.resolver.as_ref().map(|resolver| format!("{resolver}/{}", self.prefixed_identifier()))
     }
 
-    /// The same, with the digest if it is stated.
+    /// The permanent address, with the digest if the citation prints it.
     fn address_of_contents(&self) -> Option<String> {
         let address = self.permanent_address()?;
         let digest = self.stated_digest();
@@ -151,14 +153,15 @@ impl Citation {
         format!("DI:{}", self.identifier())
     }
 
-    /// The title or, if the record has no title, the name of the dataset.
+    /// The title or, if there is none, the name of the dataset.
     pub(super) fn title(&self) -> String {
         let title = nonblank_line(self.record().title.as_deref());
         title.unwrap_or_else(|| self.record().name.to_string())
     }
 
-    /// The title with the identifier and the date at its end, for reference managers: of their styles, most print
-    /// no other field that could have them. The day of a listing says nothing of what the archive held.
+    /// The title with the identifier and the date at its end. Most styles of reference managers print no other
+    /// field that could contain them. The date of a listing is omitted, because it does not describe what the
+    /// archive held.
     pub fn title_to_print(&self) -> String {
         let (title, identifier) = (self.title(), self.prefixed_identifier());
         match self.is_listed {
@@ -167,7 +170,7 @@ impl Citation {
         }
     }
 
-    /// The description of the dataset, with its line ends.
+    /// The description of the dataset, with its line breaks.
     pub(super) fn description(&self) -> Option<&str> {
         self.record().description.as_deref().map(str::trim).filter(|text| !text.is_empty())
     }
@@ -193,13 +196,14 @@ impl Citation {
         self.record().url.as_ref().map(|url| encoded(url.as_str()))
     }
 
-    /// The address that reference managers open: that of the set, of the page about the dataset, or of its
-    /// DOI.
+    /// The address that reference managers open: that of the set, else of the page about the dataset, else of
+    /// its DOI.
     pub(super) fn opened_address(&self) -> Option<String> {
         self.recorded_address().or_else(|| self.address())
     }
 
-    /// The address of the set, or of the page about the dataset: beside a DOI, which has a field of its own.
+    /// The address of the set, else of the page about the dataset. For formats in which the DOI has its own
+    /// field.
     pub(super) fn recorded_address(&self) -> Option<String> {
         self.address_of_contents().or_else(|| self.url())
     }
@@ -210,7 +214,7 @@ impl Citation {
     }
 
     /// The address of an instance: its own or, without a resolver, that of the dataset with the identifier as
-    /// its fragment.
+    /// fragment.
     pub(super) fn address_of(&self, identifier: Identifier) -> Option<String> {
         if let Some(resolver) = &self.resolver {
             let is_own = identifier == self.identifier();
@@ -222,8 +226,8 @@ impl Citation {
         Some(format!("{without_fragment}#DI:{identifier}"))
     }
 
-    /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
-    /// a subset how it was selected; and the digest, if it is wanted.
+    /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`. For a subset, it
+    /// describes the selection. It contains the digest if the citation prints it.
     pub(super) fn statement(&self) -> String {
         let named = self.permanent_address().unwrap_or_else(|| self.prefixed_identifier());
         let (as_of, granules) = (self.as_of, self.cited.period.set.granule_count());
@@ -245,7 +249,7 @@ impl Citation {
         statement
     }
 
-    /// The title of the cited set, which other sets of the dataset do not have.
+    /// The title of the cited set, unique among the sets of the dataset.
     pub(super) fn title_of_set(&self) -> String {
         let (title, as_of) = (self.title(), self.as_of);
         match &self.cited.period.set {
@@ -261,7 +265,7 @@ impl Citation {
         }
     }
 
-    /// What was noted about the set, and that its dataset was withdrawn.
+    /// The annotations of the set, and the note that its dataset was withdrawn.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let noted =
             self.cited.period.annotations().map(|Annotation { note, questionable, .. }| {
@@ -277,8 +281,8 @@ impl Citation {
         iter::once(self.statement()).chain(self.notes()).collect::<Vec<_>>().join(". ")
     }
 
-    /// The citation key for reference managers: the name of the dataset, the date and the first
-    /// eight digits of the identifier, since one paper may cite a dataset as held at several dates.
+    /// The citation key for reference managers: the name of the dataset, the date and the first eight digits of
+    /// the identifier. One paper may cite a dataset as held at several dates.
     pub(super) fn key(&self) -> String {
         let identifier = self.identifier().to_string();
         let date = self.as_of.to_string().replace(':', "");
@@ -286,8 +290,8 @@ impl Citation {
     }
 }
 
-/// The day on which an identifier came into force, if it was still in force at the end of that day;
-/// otherwise the instant, so that a reader who looks the time up finds the same one.
+/// The day on which an identifier came into force, if it was still in force at the end of that day. Otherwise
+/// the instant, so that a look-up of the time finds the same identifier.
 fn first_moment(from: Timestamp, until: Option<Timestamp>) -> Moment {
     match until.is_none_or(|until| from.day().end() < until) {
         true => Moment::Day(from.day()),
@@ -295,9 +299,9 @@ fn first_moment(from: Timestamp, until: Option<Timestamp>) -> Moment {
     }
 }
 
-/// How a subset was selected, in words.
+/// Describes how a subset was selected.
 fn criteria(criteria: &SubsetCriteria) -> String {
-    /// Longer lists of patterns are counted instead: the registry has them in full.
+    /// Longer lists of patterns are counted instead; the registry has them in full.
     const MAX_CHARS: usize = 200;
     match criteria {
         SubsetCriteria::Named => "named one by one".to_owned(),
@@ -312,21 +316,21 @@ fn criteria(criteria: &SubsetCriteria) -> String {
     }
 }
 
-/// Joins a string into one line: control characters and runs of white space become one space, so
-/// that a line end in a title cannot break a format. Characters that change the direction of the text,
-/// and could reorder the rest of the line and with it the identifier, are removed.
+/// Joins a string into one line: control characters and runs of white space become one space, so that a line
+/// break in a title cannot break a format. Characters that change the direction of text are removed, because
+/// they could reorder the rest of the line, including the identifier.
 pub(super) fn single_line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || character.is_control());
     let shown = words.map(|word| word.replace(is_interpreted, ""));
     shown.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// An optional string on one line; `None` if it is blank.
+/// Joins an optional string into one line. `None` means that it is blank.
 pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
     text.map(single_line).filter(|line| !line.is_empty())
 }
 
-/// The characters of ASCII that a URI cannot contain (RFC 3986 § 2).
+/// The ASCII characters that a URI cannot contain (RFC 3986 § 2).
 const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -339,8 +343,8 @@ const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Percent-encodes what neither a URI nor a verbatim field of TeX may contain. Letters of other scripts
-/// stay readable.
+/// Percent-encodes the ASCII characters that a URI or a verbatim field of TeX cannot contain. Letters of other
+/// scripts stay readable.
 pub(super) fn encoded(address: &str) -> String {
     let encode = |character: char| match u8::try_from(character) {
         Ok(byte) if byte.is_ascii() => percent_encode(&[byte], NOT_IN_A_URI).to_string(),
@@ -350,9 +354,9 @@ pub(super) fn encoded(address: &str) -> String {
 }
 
 impl DatasetMetadata {
-    /// What is known of a dataset: its DOI, its name or both, and the record of it that somebody provides, as
-    /// [`record::read`] reads it.
-    /// Without a title, the DOI takes its place; without a name, one is made of the DOI.
+    /// The metadata of the dataset of a list: its DOI, its name or both, and the file `record` in a format that
+    /// [`record::read`] reads. Without a title, the DOI is the title; without a name, the name is made from the
+    /// DOI.
     ///
     /// # Errors
     ///
@@ -422,7 +426,8 @@ impl DatasetMetadata {
     }
 }
 
-/// The DOI with a hyphen in the place of what a name cannot have, for the key of a reference.
+/// A dataset name made from a DOI, for the key of a reference. Characters that names cannot contain become
+/// hyphens.
 fn name_of(doi: &Doi) -> DatasetName {
     let is_kept = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_' | '-');
     let name: String =
@@ -432,8 +437,8 @@ fn name_of(doi: &Doi) -> DatasetName {
 }
 
 impl Citation {
-    /// The citation of a list of granules of a dataset, as of now: nothing is known of what the dataset held,
-    /// so it says that the granules were listed.
+    /// The citation of a list of granules of a dataset, as of now. The dataset's holdings are unknown, so the
+    /// citation says that the granules were listed.
     pub fn of_list(dataset: DatasetMetadata, list: &ListingSummary, now: Timestamp) -> Self {
         let instance = Instance {
             dataset: dataset.name.clone(),

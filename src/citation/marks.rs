@@ -1,5 +1,5 @@
-//! Identifiers and digests in a text: where they are, also where they are broken over lines, have a digit too
-//! few, or are in an address that selects a part of a set.
+//! Finds identifiers and digests in a text, including those that are broken over lines, lack a digit, or are in
+//! an address that selects a part of a set.
 
 use std::ops::Range;
 
@@ -7,24 +7,24 @@ use percent_encoding::percent_decode_str;
 
 use crate::model::{Digest, DigestPrefix, Identifier, strip_prefix_of_any_case};
 
-/// Something that a citation states.
+/// A field of a citation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ParsedField<T> {
     /// The value.
     Read(T),
-    /// The text in its place, which cannot be read.
+    /// The text of the field, which cannot be read.
     Unreadable(String),
 }
 
-/// The hexadecimal digits of an identifier.
+/// The number of hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
 
-/// What names a set, and where it is; the location includes its prefix.
+/// The name of a set in a text, and its location, which includes its prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     pub location: Range<usize>,
     pub name: Name,
-    /// The patterns that select a part of the set. `None` means all of it.
+    /// The patterns that select a part of the set. `None` means the whole set.
     pub part: Option<Vec<String>>,
 }
 
@@ -40,8 +40,8 @@ impl Mark {
     }
 }
 
-/// The identifiers with a `DI:`, in their order; if there are none, the bare ones; if there are none of
-/// these either, the related ones, and else the first digest.
+/// The identifiers with a `DI:`, in their order. If there are none: the bare identifiers, else the related
+/// ones, else the first digest.
 pub(super) fn marks(text: &str) -> Vec<Mark> {
     let words = text.as_bytes().windows(2).enumerate();
     let prefixes = words.filter(|(_, word)| word.eq_ignore_ascii_case(b"DI"));
@@ -88,7 +88,7 @@ pub(super) fn first_digest(text: &str) -> Option<(Range<usize>, ParsedField<Dige
     let mut starts = words.filter(|(start, word)| {
         word.eq_ignore_ascii_case(prefix.as_bytes())
             && text[start + prefix.len()..].starts_with(|c: char| c.is_ascii_hexdigit())
-            // As that of an image of a container, `name@sha256:…`.
+            // Such as the digest of a container image, `name@sha256:…`.
             && !text[..*start].ends_with(|before: char| before.is_alphanumeric() || before == '@')
     });
     let (start, _) = starts.next()?;
@@ -117,7 +117,7 @@ pub(super) fn last_digest(text: &str) -> Option<ParsedField<DigestPrefix>> {
     last
 }
 
-/// The identifier whose `DI:` is from `start` to `after`; `None` if the text after it is not meant as one.
+/// The identifier whose `DI:` is from `start` to `after`. `None` means that other text follows.
 fn mark_at(text: &str, start: usize, after: usize) -> Option<Mark> {
     let digits_from = text.len() - text[after..].trim_start().len();
     if let Some((digits, end)) = broken_digits(text, digits_from, DIGITS)
@@ -133,19 +133,20 @@ fn mark_at(text: &str, start: usize, after: usize) -> Option<Mark> {
     Some(Mark::identifier(start..end, ParsedField::Unreadable(format!("DI:{shown}"))))
 }
 
-/// So many digits from `start` on, which may be broken over lines or once by a space; and their end.
+/// Reads at most `all` digits from `start` on, which may be broken over lines or once by a space. Returns them
+/// and their end.
 fn broken_digits(text: &str, start: usize, all: usize) -> Option<(String, usize)> {
     let (mut digits, mut at) = (String::new(), start);
     loop {
         let length = hexadecimal_length(&text[at..], all - digits.len());
         digits.push_str(&text[at..at + length]);
         at += length;
-        // The rest of it may be on the next line, after a hyphen or without one.
+        // The remaining digits may be on the next line, with or without a hyphen before the break.
         let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
         let rest = rest.trim_start_matches([' ', '\t', '\r']);
         let next = match rest.strip_prefix('\n') {
             Some(line) => line.trim_start_matches([' ', '\t', '>']),
-            // A PDF reader may replace a line break by a space, which counts only before exactly the
+            // A PDF reader may replace a line break by a space. It only counts as one before exactly the
             // missing digits.
             None if is_word_of(all - digits.len(), rest) => rest,
             None => break,
@@ -159,8 +160,8 @@ fn broken_digits(text: &str, start: usize, all: usize) -> Option<(String, usize)
     is_whole.then_some((digits, at))
 }
 
-/// The length of the text after a `DI:` that is meant as an identifier, although it cannot be read as
-/// one; `None` if it is other text.
+/// The length of the text after a `DI:` that is meant as an identifier but cannot be read as one. `None` means
+/// that it is other text.
 fn length_of_attempt(text: &str) -> Option<usize> {
     /// Shorter words after `DI:` are ordinary words,
     const MIN_CHARS: usize = 16;
@@ -183,8 +184,8 @@ fn hexadecimal_length(text: &str, max: usize) -> usize {
     text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count()
 }
 
-/// Whether a text begins with a word of exactly `length` hexadecimal digits, if that is longer than
-/// a word has by chance.
+/// Whether a text begins with a word of exactly `length` hexadecimal digits, and that length is unlikely by
+/// chance.
 fn is_word_of(length: usize, text: &str) -> bool {
     const MIN_CHARS: usize = 6;
     length >= MIN_CHARS
@@ -192,7 +193,7 @@ fn is_word_of(length: usize, text: &str) -> bool {
         && !text[length..].starts_with(char::is_alphanumeric)
 }
 
-/// The words of 32 hexadecimal digits, but for those of something else, such as `md5:…`.
+/// The words of 32 hexadecimal digits, except those with another prefix, such as `md5:…`.
 fn bare_identifiers(text: &str) -> Vec<Mark> {
     let (mut marks, mut start) = (Vec::new(), 0);
     for part in text.split_inclusive(|character: char| !character.is_alphanumeric()) {
@@ -213,7 +214,7 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
 /// The query that selects a part of a set.
 pub(super) const SELECT: &str = "?select=";
 
-/// The patterns that a query selects with. `None` means that there are none.
+/// The patterns in a query that selects a part. `None` means that there are none.
 fn selected_part(query: &str) -> Option<Vec<String>> {
     let query: String = query.split_whitespace().collect();
     let patterns = query.strip_prefix('?')?.split('&').filter_map(|pattern| {
@@ -223,7 +224,7 @@ fn selected_part(query: &str) -> Option<Vec<String>> {
     Some(patterns.collect::<Vec<_>>()).filter(|patterns| !patterns.is_empty())
 }
 
-/// The identifier that is stated of a part, in the text after its address: `with the identifier …`.
+/// The identifier of a part, in the text after its address: `with the identifier …`.
 pub(super) fn identifier_of_part(after: &str) -> Option<ParsedField<Identifier>> {
     after.match_indices("identifier").find_map(|(at, word)| {
         let is_stated = after[..at].trim_end().ends_with("the");
@@ -234,8 +235,8 @@ pub(super) fn identifier_of_part(after: &str) -> Option<ParsedField<Identifier>>
     })
 }
 
-/// The query after an identifier that selects a part of its set; empty if there is none. In a citation, it
-/// may be broken over lines.
+/// The query after an identifier that selects a part of its set. Empty if there is none. In a citation, it may
+/// be broken over lines.
 fn query(text: &str) -> &str {
     const MAX_BYTES: usize = 2_000;
     let ends = |c: char| matches!(c, ',' | ';' | ')' | '"' | '}' | '<' | '>');

@@ -1,17 +1,17 @@
-//! Citations of datasets: writing them, recognising them in pasted text, and checking them.
+//! Writes citations of datasets, recognises them in pasted text, and checks them.
 //!
-//! A [`Citation`] holds the facts, and [`Citation::render`] prints them in one of the formats of
-//! [`CitationFormat`]. A property that the record of a dataset does not have is left out, never
-//! invented, and [`Citation::missing_fields`] lists it.
+//! A [`Citation`] contains the facts, and [`Citation::render`] prints them in one of the formats of
+//! [`CitationFormat`]. A property that is missing in the metadata of a dataset is omitted, never invented, and
+//! [`Citation::missing_fields`] lists it.
 //!
-//! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
+//! - [`record`] reads the metadata of a dataset from CSL-JSON or DataCite JSON
 //! - [`Reference::find_all`] splits a text into references
 //! - [`FoundCitation::find_all`] finds citations in pasted text
 //! - [`Checker`] compares recognised citations with a registry
-//! - [`SetSpec`] reads a set as a person writes it: a dataset, an identifier, a citation, or a listing
+//! - [`SetSpec`] parses a set as a person writes it: a dataset, an identifier, a citation, or a listing
 //!
-//! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
-//! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
+//! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the message of Curt
+//! Tilmes (docs/about/errata.md, Dataset identifiers).
 
 mod check;
 mod context;

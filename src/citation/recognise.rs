@@ -2,31 +2,30 @@
 //!
 //! # Identifiers
 //!
-//! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over lines, or once
-//! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
-//! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
-//! reference has no other identifier. In a reference without any identifier, a digest names the set. What
-//! follows `DI:` and cannot be read as an identifier is reported as [`ParsedField::Unreadable`]: a wrong number
-//! of digits, or another letter among them.
+//! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over lines, or once by a
+//! space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier, too. After a `#`,
+//! `DI:` names an instance related to the cited one, so it is used only if the reference has no other
+//! identifier. In a reference without any identifier, a digest names the set. Text after `DI:` that cannot be
+//! read as an identifier, because of a wrong number of digits or a wrong letter, is reported as
+//! [`ParsedField::Unreadable`].
 //!
 //! # DOIs and dates
 //!
-//! The identifier alone names the set; the DOI and the date are only compared with it. They are those of its
-//! [reference](Reference) and, in running text, those between its neighbours. The date follows `as held at`,
-//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member; at the end of a title, it
-//! is in brackets with the identifier. It is an ISO date or
-//! an instant of RFC 3339: other spellings are not compared. The year of publication and the day of access
-//! are not taken for the date.
+//! The identifier alone names the set; the DOI and the date are only compared with it. They belong to the same
+//! [reference](Reference) and, in running text, are between the neighbouring identifiers. The date follows
+//! `as held at`, `as held on` or, directly after the identifier, `as of`. In a tuple, it is a member; at the
+//! end of a title, it is in brackets with the identifier. It is an ISO date or an instant of RFC 3339; other
+//! spellings are not compared. The year of publication and the day of access are never used as the date.
 //!
 //! # Digests
 //!
-//! A digest is `sha256:` and 12 to 64 hexadecimal digits: the first after the identifier or, if none follows,
-//! the last before it in its sentence; or that of the record. It may be broken over lines as an identifier
-//! may.
+//! A digest is `sha256:` and 12 to 64 hexadecimal digits. The first digest after the identifier is used, else
+//! the last one before it in its sentence; in a record, the digest of the record. It may be broken over lines
+//! like an identifier.
 //!
 //! # Cost
 //!
-//! Linear in the length of the text: what is examined around an identifier is bounded.
+//! Linear in the length of the text, because only a bounded part around each identifier is examined.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -41,42 +40,42 @@ use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Moment, strip_pre
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundCitation {
-    /// The identifier. `None` means that the set is named by its digest alone, or that only the dataset is
-    /// named, by its DOI.
+    /// The identifier. `None` means that the set is named only by its digest, or that only a dataset is named,
+    /// by its DOI.
     pub identifier: Option<ParsedField<Identifier>>,
-    /// The digest; `None` if there is none.
+    /// The digest. `None` means that there is none.
     pub digest: Option<ParsedField<DigestPrefix>>,
-    /// The DOI; `None` if there is none that can be read.
+    /// The DOI. `None` means that there is no readable DOI.
     pub doi: Option<Doi>,
-    /// The name of the dataset in an archive, which a tuple without a DOI contains.
+    /// The name of the dataset in an archive, from a tuple without a DOI.
     pub dataset: Option<DatasetName>,
-    /// The time for which the set is cited; `None` if the citation does not state one.
+    /// The time for which the set is cited. `None` means that the citation has no time.
     pub date: Option<ParsedField<Moment>>,
-    /// The part of the set that is cited: `DI:…?select=PATTERN`. `None` means the whole set.
+    /// The cited part of the set: `DI:…?select=PATTERN`. `None` means the whole set.
     pub part: Option<Part>,
-    /// How many lines of its reference are before its line: 0 on the first one, and in JSON.
+    /// The number of lines of its reference before its line: 0 on the first line, and in JSON.
     pub lines_before: u64,
 }
 
-/// A part of a set, which nobody registered, and what is stated of it.
+/// An unregistered part of a set, with its identifiers and its digest from the citation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
     /// The patterns that select it.
     pub patterns: Vec<String>,
-    /// Its own identifiers, by which nobody finds it.
+    /// Its own identifiers, which no registry can resolve.
     pub identifiers: Vec<ParsedField<Identifier>>,
     /// Its digest.
     pub digest: Option<ParsedField<DigestPrefix>>,
-    /// The numbers of granules in the citation. `None` if it has none.
+    /// The numbers of granules in the citation. `None` means that it has none.
     pub(crate) granules: Option<PartGranules>,
 }
 
 /// The numbers of granules of a part and of the whole set: `9 of 11 granules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartGranules {
-    /// How many granules the part has.
+    /// The number of granules in the part.
     pub selected: u64,
-    /// How many granules the whole set has.
+    /// The number of granules in the whole set.
     pub of: u64,
 }
 
@@ -88,7 +87,7 @@ impl FoundCitation {
 }
 
 impl FoundCitation {
-    /// Finds the citations in a text, in their order. A citation that a record repeats is returned
+    /// Finds the citations in a text, in their order. A citation that is repeated within a record is returned
     /// once.
     ///
     /// Costs time in proportion to the length of the text.
@@ -125,7 +124,7 @@ impl Reference {
         if !self.is_record {
             return citations.collect();
         }
-        // All of a record has one DOI and one digest.
+        // The whole record has one DOI and one digest.
         let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
         let (doi, digest) = (self.doi.clone().or_else(first), first_digest(text));
         let stated = citations.map(|citation| {
@@ -135,7 +134,7 @@ impl Reference {
             FoundCitation { doi: doi.clone(), digest, dataset: None, part, ..citation }
         });
         let stated: Vec<FoundCitation> = stated.collect();
-        // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
+        // An unregistered part is cited by its whole set, because its own identifier cannot be resolved.
         if let Some(cited) = stated.iter().find(|citation| citation.part.is_some()) {
             let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
             let mut cited = dated.unwrap_or(cited).clone();
@@ -148,7 +147,7 @@ impl Reference {
         let dated = stated.iter().filter(|citation| citation.date.is_some());
         let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
         let mut seen = HashSet::new();
-        // An address of another set than the one that is cited relates it to that.
+        // An address of a different set than the cited one is a related set.
         let is_related = |citation: &FoundCitation, mark: &Mark| {
             let is_address = text[..mark.location.start].ends_with('/');
             is_address
@@ -165,7 +164,7 @@ impl Reference {
     }
 }
 
-/// Whether the identifier after the one of a title is that of the same set again, in its address.
+/// Whether the identifier after that of a title repeats it, in the address of the same set.
 fn is_address_of(next: &Mark, mark: &Mark, text: &str) -> bool {
     next.name == mark.name
         && next.part.is_none()
@@ -174,8 +173,7 @@ fn is_address_of(next: &Mark, mark: &Mark, text: &str) -> bool {
 }
 
 impl Reference {
-    /// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
-    /// identifier.
+    /// Finds the citations of a reference, followed by the DOIs that it cites without an identifier.
     pub fn citations_and_dois(&self) -> Vec<FoundCitation> {
         let mut found = self.citations();
         let lacking = dois_without_identifier(self, &found);
@@ -188,9 +186,9 @@ impl Reference {
     }
 }
 
-/// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
-/// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
-/// a field declares counts, if one does.
+/// The DOIs of a reference that none of its citations has. If the datasets are in a registry, the reference
+/// cites them without an identifier. If a citation has no DOI, the result is empty, because any DOI may be the
+/// citation's. If a field declares a DOI, only that one counts.
 fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
     let is_cited =
         |doi: &Doi| found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited == doi));
@@ -204,13 +202,13 @@ fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Ve
     lacking
 }
 
-/// The bytes before and after an identifier in which its DOI is looked for.
+/// The number of bytes before and after an identifier in which its DOI is searched.
 const NEAR_BYTES: usize = 2_000;
 
-/// The bytes before and after an identifier in which its date is looked for.
+/// The number of bytes before and after an identifier in which its date is searched.
 const DATE_NEAR_BYTES: usize = 200;
 
-/// The citation of an identifier, with the DOI that running text has for it.
+/// The citation of an identifier, with its DOI in running text.
 fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> FoundCitation {
     let Range { start, end } = marks[index].location;
     let previous = index.checked_sub(1).map_or(0, |previous| marks[previous].location.end);
@@ -218,7 +216,7 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
     let from = text.ceil_char_boundary(previous.max(start.saturating_sub(NEAR_BYTES)));
     let to = text.floor_char_boundary(next.min(end + NEAR_BYTES));
     let (mut before, whole_after) = (&text[from..start], &text[end..to]);
-    // The text after the previous identifier belongs to that one, up to its full stop.
+    // The text after the previous identifier belongs to that identifier, up to the full stop.
     let mut is_of_previous = index > 0;
     if index > 0
         && from == previous
@@ -230,7 +228,8 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
     let Members { doi, dataset, date } = Members::around(before, whole_after).unwrap_or_default();
     let of_title = title_date(before, whole_after);
     let doi = match (doi, &dataset) {
-        // After a title, the publisher follows, and then the DOI. What is before it may be of another reference.
+        // After a title, the publisher and then the DOI follow. A DOI before it may belong to another
+        // reference.
         (None, None) if of_title.is_some() => {
             let first = || dois(before).pop().filter(|_| index == 0);
             dois(whole_after).into_iter().next().or_else(first)
@@ -244,7 +243,7 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
         .or(date)
         .or_else(|| date_after(after))
         .or_else(|| date_before(before))
-        // The title of a record may state a date, too.
+        // The title of a record may contain another date.
         .or_else(|| nearest_date(before, after).filter(|_| !is_record));
     let (identifier, digest) = match &marks[index].name {
         Name::Identifier(identifier) => {
@@ -259,12 +258,12 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
         let granules = granules_of_part(after);
         Part { patterns, identifiers, digest: digest.clone(), granules }
     });
-    // The digest is that of the part.
+    // The digest belongs to the part.
     let digest = digest.filter(|_| part.is_none());
     FoundCitation { identifier, digest, doi, dataset, date, part, lines_before: 0 }
 }
 
-/// How many lines are before that of each mark.
+/// The number of lines before each mark.
 fn lines_before(text: &str, marks: &[Mark]) -> Vec<u64> {
     let (mut lines, mut counted) = (0, 0);
     let mut before = |mark: &Mark| {
@@ -275,7 +274,7 @@ fn lines_before(text: &str, marks: &[Mark]) -> Vec<u64> {
     marks.iter().map(&mut before).collect()
 }
 
-/// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
+/// The numbers of granules of a part and of the whole set: `9 of 11 granules`.
 fn granules_of_part(after: &str) -> Option<PartGranules> {
     let words: Vec<&str> = after.split_whitespace().collect();
     words.windows(4).find_map(|words| match words {
@@ -300,8 +299,8 @@ struct Members {
 }
 
 impl Members {
-    /// The members beside an identifier that is between two texts; `None` if it is not in braces with
-    /// at least one other member.
+    /// The other members of a tuple, from the texts before and after its identifier. `None` means that the
+    /// identifier is not in braces with at least one other member.
     fn around(before: &str, after: &str) -> Option<Self> {
         const SEPARATORS: [char; 2] = [',', ';'];
         let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
@@ -309,12 +308,12 @@ impl Members {
         let after = one_spaced(&after[..after.find('}')?]);
         let members = before.split(SEPARATORS).chain(after.split(SEPARATORS));
         let members: Vec<&str> = members.map(str::trim).collect();
-        // The texts before and after the identifier count as one member each.
+        // The texts before and after the identifier are one member each.
         if members.len() < 3 || before.ends_with(char::is_alphanumeric) {
             return None;
         }
         let date = members.iter().find_map(|member| stated_date(member));
-        // The date ends the DOI, which may contain the separators.
+        // The date follows the DOI, which may contain the separators.
         let first = before.trim_end().trim_end_matches(SEPARATORS);
         let first = first.rsplit_once(SEPARATORS).map(|(first, _)| first.trim());
         let of_first = |first: &str| strip_prefix_of_any_case(first, "doi:")?.parse::<Doi>().ok();
@@ -355,7 +354,7 @@ fn date_before(before: &str) -> Option<ParsedField<Moment>> {
     date.trim().parse().ok().map(ParsedField::Read)
 }
 
-/// The date of the last statement before an identifier or, without one, of the first after it.
+/// The date of the last statement before an identifier or, if there is none, of the first after it.
 fn nearest_date(before: &str, after: &str) -> Option<ParsedField<Moment>> {
     let near = before.ceil_char_boundary(before.len().saturating_sub(DATE_NEAR_BYTES));
     let before = one_spaced(&before[near..]);
@@ -371,7 +370,7 @@ fn nearest_date(before: &str, after: &str) -> Option<ParsedField<Moment>> {
     last.or_else(|| statements(&after).first().and_then(|&at| stated_date(&after[at..])))
 }
 
-/// The date with which a text begins. `None` if it does not begin with a year and a hyphen.
+/// The date at the beginning of a text. `None` means that the text does not begin with a year and a hyphen.
 fn stated_date(text: &str) -> Option<ParsedField<Moment>> {
     let text = text.trim_start_matches(['"', '\'', '(']);
     let (year, rest) = text.split_at_checked(4)?;
@@ -384,7 +383,7 @@ fn stated_date(text: &str) -> Option<ParsedField<Moment>> {
         word.trim_end_matches(['.', ':']).to_owned()
     };
     let first = word(text);
-    // A space may be in the place of the T: `2001-01-05 10:00:00Z`.
+    // A space may replace the T: `2001-01-05 10:00:00Z`.
     let second = text[first.len()..].strip_prefix(' ').map(word).unwrap_or_default();
     Some(match format!("{first} {second}").parse().or_else(|_| first.parse()) {
         Ok(moment) => ParsedField::Read(moment),
@@ -392,8 +391,8 @@ fn stated_date(text: &str) -> Option<ParsedField<Moment>> {
     })
 }
 
-/// Replaces runs of white space by one space, so that a phrase may be broken over lines. A date
-/// that was broken after a hyphen is joined.
+/// Replaces runs of white space by one space, so that a phrase may be broken over lines. Joins a date that was
+/// broken after a hyphen.
 fn one_spaced(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_padded = |is_padded: bool| if is_padded { " " } else { "" };
@@ -402,12 +401,12 @@ fn one_spaced(text: &str) -> String {
     format!("{starts}{}{ends}", words.join(" ")).replace("- ", "-")
 }
 
-/// Finds the DOIs in a text, in their order, also those that are repeated.
+/// Finds the DOIs in a text, in their order, including repeated ones.
 fn dois(text: &str) -> Vec<Doi> {
     dois_in(text).into_iter().map(|(doi, _)| doi).collect()
 }
 
-/// The DOI of a record: the first that is an address, since a title may mention another DOI.
+/// The DOI of a record: the first that is an address, because a title may mention another DOI.
 fn doi_of_record(text: &str) -> Option<Doi> {
     let mut found = dois_in(text);
     let address = found.iter().position(|(_, is_address)| *is_address).unwrap_or_default();
@@ -428,7 +427,7 @@ fn dois_in(text: &str) -> Vec<(Doi, bool)> {
         let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
         let is_address = host.eq_ignore_ascii_case("doi.org/");
         let decoded = if is_address {
-            // In an address, a question mark of the DOI itself is written as %3F.
+            // In an address, a question mark that belongs to the DOI is encoded as %3F.
             let word = word.split('?').next().unwrap_or_default();
             percent_decode_str(word).decode_utf8_lossy()
         } else {
@@ -439,7 +438,7 @@ fn dois_in(text: &str) -> Vec<(Doi, bool)> {
     found
 }
 
-/// The DOI at the beginning of a text, without the punctuation after it.
+/// The DOI at the beginning of a text, without punctuation at its end.
 fn doi_at(text: &str) -> &str {
     /// Longer words are not DOIs.
     const MAX_BYTES: usize = 500;

@@ -1,9 +1,9 @@
-//! Reads the record of a dataset from CSL-JSON or DataCite JSON.
+//! Reads the metadata of a dataset from CSL-JSON or DataCite JSON.
 //!
-//! Both are read as the formats `csl-json` and `datacite-json` write them; CSL-JSON also as doi.org
-//! and Zotero export it (an object, or an array of one), DataCite JSON also as the DataCite API
-//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged, and
-//! so is the licence where the file has other words than a [`Licence`](crate::model::Licence).
+//! Both are read as the formats `csl-json` and `datacite-json` write them. CSL-JSON is also read as doi.org and
+//! Zotero export it (an object, or an array of one), DataCite JSON also as the DataCite API returns it
+//! (`data.attributes`). Properties that the file does not contain are left unchanged. So is the licence if the
+//! text in the file is not a [`Licence`](crate::model::Licence).
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use crate::model::{Creator, DatasetMetadata, Doi, Identifier, ParseError, WebAddress};
 
-/// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
-/// set.
+/// Sets the fields of the dataset that the file contains. After an error, some fields may already be set.
 ///
 /// # Errors
 ///
@@ -49,7 +48,7 @@ pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ParseError>
     }
 }
 
-/// The title without the identifier of a set, with which the title in a citation of this program ends.
+/// The title without the identifier of a set that this program's citations have at its end.
 fn title_of_dataset(title: &str) -> &str {
     let names_set = |set: &str| {
         let digits = set.strip_suffix(']').and_then(|set| set.split(',').next());
@@ -60,7 +59,7 @@ fn title_of_dataset(title: &str) -> &str {
 }
 
 fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
-    // Crossref writes [[null]] if it does not know the date.
+    // Crossref writes [[null]] for an unknown date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = year.map(|year| value_of("issued", year)).transpose()?;
     let licence = item.pointer("/custom/license").or_else(|| item.pointer("/license/0/URL"));
@@ -68,7 +67,7 @@ fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
     let doi: Option<Doi> = parsed(item, "DOI")?;
-    // An address that is only that of the DOI is left out.
+    // An address that is only that of the DOI is omitted.
     let address = doi.as_ref().map(Doi::address);
     let url: Option<WebAddress> = parsed(item, "URL")?;
     let url = url.filter(|url| Some(url.as_str()) != address.as_deref());
@@ -86,7 +85,7 @@ fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Sets a field if the file has it.
+/// Sets a field if the file contains it.
 fn set<T>(field: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *field = value;
@@ -132,8 +131,7 @@ fn datacite(attributes: &Value, dataset: &mut DatasetMetadata) -> Result<(), Par
             ["rightsIdentifier", "rightsUri", "rights"].map(|name| part(rights, name)).into_iter();
         parts.find_map(|part| part.parse().ok())
     });
-    // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it
-    // there.
+    // Up to version 4.3, the DOI was one of the identifiers; InvenioRDM and Zenodo still write it there.
     let identifiers = list(attributes, "identifiers")?.unwrap_or_default();
     let is_doi = |it: &&Value| part(it, "identifierType").eq_ignore_ascii_case("DOI");
     let doi = match (parsed(attributes, "doi")?, identifiers.iter().find(is_doi)) {
@@ -168,7 +166,7 @@ fn datacite_creator(creator: &Value) -> Result<Creator, ParseError> {
         _ if kind == "Organizational" => ("", ""),
         _ if !family.is_empty() => (family, given),
         Some((family, given)) => (family.trim(), given.trim()),
-        // "Josiah Carberry" without a declared family name, or "Plato".
+        // "Josiah Carberry" without a separate family name, or "Plato".
         None if is_person => match name.strip_prefix(given).map(str::trim) {
             Some(family) if !given.is_empty() && !family.is_empty() => (family, given),
             _ => (name, ""),
@@ -190,7 +188,7 @@ fn wrong(name: &str, error: &impl Display) -> ParseError {
     field(name, &format!("is wrong: {error}"))
 }
 
-/// A string, or a number as a string. Line ends become LF in an abstract, and spaces in what is one line.
+/// A string, or a number as a string. Line ends become LF in an abstract, and spaces in fields of one line.
 fn text(name: &str, value: &Value) -> Result<String, ParseError> {
     match value {
         Value::String(text) if matches!(name, "abstract" | "description") => {
@@ -207,12 +205,12 @@ fn present<'value>(object: &'value Value, name: &str) -> Option<&'value Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// A string without white space at its ends; empty if there is none.
+/// A string without white space at its ends. Empty if it is missing.
 fn part<'value>(object: &'value Value, name: &str) -> &'value str {
     object.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default()
 }
 
-/// An optional string; `None` if it is missing or null. An empty string counts as missing.
+/// An optional string. `None` means that it is missing, null or empty.
 fn optional(object: &Value, name: &str) -> Result<Option<String>, ParseError> {
     let text = present(object, name).map(|value| text(name, value)).transpose()?;
     Ok(text.filter(|text| !text.is_empty()))
@@ -241,7 +239,7 @@ fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, Pa
 mod tests {
     use super::*;
 
-    /// A record of nothing but what the string has.
+    /// Reads the metadata from a string, without other fields.
     fn read(text: &str) -> Result<DatasetMetadata, ParseError> {
         let mut dataset = DatasetMetadata::named("D".parse().unwrap());
         super::read(text, &mut dataset).map(|()| dataset)

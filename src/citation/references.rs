@@ -1,10 +1,9 @@
-//! Splits a text into references: the entries of BibTeX, the records of RIS, the items of JSON, the entries
-//! of a list, and paragraphs.
+//! Splits a text into references: BibTeX entries, RIS records, JSON items, list entries, and paragraphs.
 //!
-//! A BibTeX entry begins with `@kind{`, and a RIS record with the tag `TY`, at the beginning of a line; an
-//! entry of a list with its mark, such as `[12]`, `12.` or `-`. A paragraph ends with a blank line. A text
-//! that is JSON as a whole, or several values of it, has an item for each object or string, also of an array
-//! or of the member `items`. Marks of quotation (`>`) at the beginning of a line are ignored.
+//! A BibTeX entry begins with `@kind{`, and a RIS record with the tag `TY`, at the beginning of a line. A list
+//! entry begins with its mark, such as `[12]`, `12.` or `-`. A paragraph ends with a blank line. A text that
+//! consists of one or several JSON values has an item for each object or string, including those in an array or
+//! in the member `items`. Quotation marks of mail (`>`) at the beginning of a line are ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,21 +12,20 @@ use serde_json::value::RawValue;
 use super::marks::SELECT;
 use crate::model::Doi;
 
-/// A reference of a text.
+/// A reference in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// Its key, by which the text that cites it refers to it. `None` if it has none.
+    /// The key by which a paper refers to it. `None` means that it has none.
     pub key: Option<String>,
     /// The line on which it begins, from 1.
     pub line: u64,
-    /// What it says, without markup; of JSON, all the strings.
+    /// Its text without markup. For JSON, all strings.
     pub text: String,
-    /// Whether it is an entry of BibTeX, a record of RIS or an object of JSON, all of which belongs to one
-    /// dataset.
+    /// Whether it is a BibTeX entry, a RIS record or a JSON object, which belongs to one dataset as a whole.
     pub is_record: bool,
-    /// Whether it is an item of JSON, which may name sets that are related to the one that is cited.
+    /// Whether it is a JSON item, which may name sets that are related to the cited one.
     pub(super) is_of_json: bool,
-    /// The DOI that a field of it declares.
+    /// The DOI in its DOI field.
     pub(super) doi: Option<Doi>,
 }
 
@@ -40,7 +38,7 @@ impl Reference {
     }
 }
 
-/// The items of each document; `None` if the text contains anything but JSON.
+/// The items of each document. `None` means that the text contains anything but JSON.
 fn items_of_json(text: &str) -> Option<Vec<Reference>> {
     #[derive(Deserialize)]
     struct Envelope<'text> {
@@ -95,7 +93,7 @@ fn reference_of_item(item: &Value, line: u64) -> Reference {
     Reference { key, line, text, is_record: item.is_object(), is_of_json: true, doi }
 }
 
-/// What a line begins.
+/// The syntax of a reference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     BibtexEntry,
@@ -114,7 +112,7 @@ fn references_of_lines(text: &str) -> Vec<Reference> {
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         let line = line.trim_start_matches([' ', '\t', '>', '\u{feff}']);
         let next = begun_by(line);
-        // Only another record ends a record: a title may begin with "12. ".
+        // Only another record ends a record, because a title may begin with "12. ".
         let ends_before = match syntax {
             Syntax::RunningText => next.is_some() || line.trim().is_empty(),
             _ => next.is_some_and(|next| next != Syntax::RunningText),
@@ -131,7 +129,7 @@ fn references_of_lines(text: &str) -> Vec<Reference> {
         }
         depth += line.matches('{').count() as i64 - line.matches('}').count() as i64;
         let ends_after = match syntax {
-            // BibTeX takes parentheses around an entry, too.
+            // BibTeX also allows parentheses around an entry.
             Syntax::BibtexEntry => {
                 depth <= 0 && line.trim_end().ends_with(['}', ')']) && !line.starts_with("@{")
             }
@@ -147,7 +145,8 @@ fn references_of_lines(text: &str) -> Vec<Reference> {
     references
 }
 
-/// The syntax of the reference that a line begins; `None` if it continues the previous one.
+/// The syntax of the reference that begins on a line. `None` means that the line continues the previous
+/// reference.
 fn begun_by(line: &str) -> Option<Syntax> {
     match () {
         () if ris_value(line, "TY").is_some() => Some(Syntax::RisRecord),
@@ -157,7 +156,7 @@ fn begun_by(line: &str) -> Option<Syntax> {
     }
 }
 
-/// The kind of an entry of BibTeX: `misc` of `@misc{key, …`.
+/// The kind of a BibTeX entry: `misc` in `@misc{key, …`.
 fn kind_of_entry(line: &str) -> Option<&str> {
     let (kind, _) = line.strip_prefix('@')?.split_once(['{', '('])?;
     let kind = kind.trim_end();
@@ -165,13 +164,13 @@ fn kind_of_entry(line: &str) -> Option<&str> {
     is_kind.then_some(kind)
 }
 
-/// The value of a line of RIS, if it has this tag: the tag, one or two blanks, and a hyphen.
+/// The value of a RIS line with this tag: the tag, one or two blanks, a hyphen, and the value.
 fn ris_value<'line>(line: &'line str, tag: &str) -> Option<&'line str> {
     let rest = line.strip_prefix(tag)?.strip_prefix(' ')?;
     Some(rest.trim_start().strip_prefix('-')?.trim())
 }
 
-/// `[12] …`, `12. …`, `12) …`, `- …`, `* …`, `\bibitem…`, `<li>…`.
+/// Whether a line begins a list entry: `[12] …`, `12. …`, `12) …`, `- …`, `* …`, `\bibitem…`, `<li>…`.
 fn is_list_entry(line: &str) -> bool {
     if ["- ", "* ", "• ", "\\bibitem", "<li"].iter().any(|mark| line.starts_with(mark)) {
         return true;
@@ -186,7 +185,8 @@ fn is_list_entry(line: &str) -> bool {
         }
 }
 
-/// The reference on some lines; `None` if there are none, or they are what BibTeX has beside entries.
+/// The reference on some lines. `None` means that there are none, or that they are BibTeX lines outside of
+/// entries.
 fn reference(text: &str, line: u64, syntax: Syntax) -> Option<Reference> {
     if text.is_empty() {
         return None;
@@ -209,7 +209,7 @@ fn reference(text: &str, line: u64, syntax: Syntax) -> Option<Reference> {
     Some(Reference { key, line, text, is_record, is_of_json: false, doi })
 }
 
-/// The key of an entry of BibTeX.
+/// The key of a BibTeX entry.
 fn key_of_entry(entry: &str) -> Option<String> {
     let (_, rest) = entry.split_once(['{', '('])?;
     let (key, _) = rest.split_once(',')?;
@@ -218,7 +218,7 @@ fn key_of_entry(entry: &str) -> Option<String> {
     is_key.then(|| key.to_owned())
 }
 
-/// The DOI in the field `doi` of an entry of BibTeX, on a line of its own or not.
+/// The DOI in the `doi` field of a BibTeX entry, on its own line or not.
 fn doi_of_entry(entry: &str) -> Option<Doi> {
     /// Longer values are not DOIs.
     const MAX_BYTES: usize = 500;
@@ -238,14 +238,15 @@ fn doi_of_entry(entry: &str) -> Option<Doi> {
     })
 }
 
-/// The DOI that a field is. LaTeX escapes some characters of it.
+/// Parses the value of a DOI field, in which LaTeX escapes some characters.
 fn declared_doi(value: &str) -> Option<Doi> {
     let escaped = ["\\_", "\\%", "\\&", "\\#", "\\$"];
     let unescape = |value: String, escaped: &str| value.replace(escaped, &escaped[1..]);
     escaped.into_iter().fold(value.trim().to_owned(), unescape).parse().ok()
 }
 
-/// Removes tags, emphasis, commands of TeX and invisible characters, and replaces the many hyphens by ASCII.
+/// Removes tags, emphasis, TeX commands and invisible characters, and replaces the many kinds of hyphens by
+/// ASCII.
 fn without_markup(text: &str) -> String {
     let mut output = String::with_capacity(text.len());
     let (mut rest, mut is_in_query) = (text, false);
@@ -278,20 +279,20 @@ fn without_markup(text: &str) -> String {
             _ => output.push(first),
         }
         rest = &rest[taken..];
-        // There, an asterisk is a pattern.
+        // In a query, an asterisk is part of a pattern.
         is_in_query =
             output.ends_with(SELECT) || is_in_query && !output.ends_with(char::is_whitespace);
     }
     output
 }
 
-/// The command of TeX that follows a `\`, up to its `{`.
+/// The TeX command that follows a `\`, up to its `{`.
 fn tex_command(text: &str) -> Option<&str> {
     let (command, _) = text.split_once(|c: char| !c.is_ascii_alphabetic())?;
     (!command.is_empty() && text[command.len()..].starts_with('{')).then_some(command)
 }
 
-/// The tag of HTML that follows a `<`, without its `>`. An address in angle brackets is not a tag.
+/// The HTML tag that follows a `<`, without its `>`. An address in angle brackets is not a tag.
 fn tag(text: &str) -> Option<&str> {
     /// Longer texts in angle brackets are not tags.
     const MAX_BYTES: usize = 300;
@@ -303,7 +304,7 @@ fn tag(text: &str) -> Option<&str> {
     (text[end..].starts_with('>') && !tag.contains("://")).then_some(tag)
 }
 
-/// The end of an entity of HTML, after its `&`, and its character.
+/// The end of an HTML entity, after its `&`, and its character.
 fn entity(text: &str) -> Option<(&'static str, &'static str)> {
     const ENTITIES: [(&str, &str); 6] =
         [("nbsp;", " "), ("lt;", "<"), ("gt;", ">"), ("amp;", "&"), ("quot;", "\""), ("shy;", "")];

@@ -1,4 +1,4 @@
-//! Finds what a [`SetSpec`] names: a set of a registry, or a listing.
+//! Finds the set of a registry, or the listing, that a [`SetSpec`] names.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub struct Resolution<'a> {
     warnings: Vec<Warning>,
 }
 
-/// What a [`SetSpec`] names.
+/// The source that a [`SetSpec`] names.
 #[derive(Debug)]
 pub enum Source<'a> {
     /// A set of the registry.
@@ -49,18 +49,18 @@ pub enum Source<'a> {
 }
 
 impl Resolution<'_> {
-    /// What was found.
+    /// The selection that was found.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// Warnings about parts of a citation that cannot be checked in this registry: the date, if no dataset
-    /// has the DOI, and a digest that no set has.
+    /// Warnings about parts of a citation that cannot be checked in this registry: the date if no dataset has
+    /// the DOI, and a digest that no set has.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The set, if only the names of its granules matter.
+    /// The set, if only the names of its granules are needed.
     ///
     /// # Errors
     ///
@@ -69,17 +69,17 @@ impl Resolution<'_> {
         self.snapshot.select(&self.selection)
     }
 
-    /// The set, if its files matter.
+    /// The set, if its files are needed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Ambiguous`]: its identifier had different contents, which the message names; those of
+    /// [`ErrorKind::Ambiguous`]: its identifier had different contents, which the message lists; those of
     /// [`Snapshot::select`].
     pub fn contents(&self) -> Result<Set> {
         self.snapshot.select_contents(&self.selection)
     }
 
-    /// The different contents of the set ([`Snapshot::contents`]), of which there is at least one.
+    /// The different contents of the set ([`Snapshot::contents`]), at least one.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ impl Resolution<'_> {
         self.snapshot.contents(&self.selection)
     }
 
-    /// The set as [`Registry::revert`](crate::Registry::revert) takes it. What an identifier had at a time is
-    /// named by its digest.
+    /// The set as [`Registry::revert`](crate::Registry::revert) expects it. An identifier with a time is
+    /// replaced by the digest of its contents at that time.
     ///
     /// # Errors
     ///
@@ -110,11 +110,11 @@ impl Resolution<'_> {
 }
 
 impl SetSpec {
-    /// Finds what is named: in a registry, or in the file system. `None` means that there is no registry.
+    /// Finds the source, in a registry or in the file system. `None` means that there is no registry.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::resolve`]; [`ErrorKind::Ambiguous`]: there are both a dataset and a file of this name.
+    /// Those of [`Snapshot::resolve`]; [`ErrorKind::Ambiguous`]: both a dataset and a file have this name.
     pub fn source<'a>(&self, snapshot: Option<&'a Snapshot>) -> Result<Source<'a>> {
         match &self.meaning {
             Meaning::StandardInput => return Ok(Source::StandardInput),
@@ -147,11 +147,11 @@ impl SetSpec {
         }
     }
 
-    /// The dataset, if one is named without a time.
+    /// The dataset, if the text names one without a time.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`]: something else is named; the DOI is that of no dataset, or of several.
+    /// [`ErrorKind::Usage`]: the text names something else; no dataset or several datasets have the DOI.
     pub fn dataset(&self, snapshot: &Snapshot) -> Result<DatasetName> {
         if let Meaning::Dataset(dataset, When::Now) = &self.meaning {
             return dataset.name(snapshot);
@@ -171,14 +171,14 @@ impl SetSpec {
         Err(Error::new(ErrorKind::Usage, message))
     }
 
-    /// The periods in which a set of this identifier or digest was in force, in a dataset or in any (`None`). Of
-    /// a citation with a digest, only those with this digest. They agree with a time, or with the one that was
-    /// written.
+    /// The periods in which a set with this identifier or digest was in force, in a dataset or in any (`None`).
+    /// For a citation with a digest, only the periods with that digest. Their agreement is with `at`, else with
+    /// the time or the date in the text.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`]: neither an identifier nor a digest is named; those of [`Snapshot::periods`] and
-    /// [`Snapshot::periods_of_digest`]; the first digits are those of no identifier, or of several.
+    /// [`ErrorKind::Usage`]: the text names neither an identifier nor a digest; those of [`Snapshot::periods`]
+    /// and [`Snapshot::periods_of_digest`]; no identifier or several identifiers begin with the digits.
     pub fn periods(
         &self,
         snapshot: &Snapshot,
@@ -198,7 +198,7 @@ impl SetSpec {
         let identifier = snapshot.identifier_beginning(&given.digits, dataset)?;
         let digest = given.cited.digest(identifier, snapshot)?;
         let mut periods = snapshot.periods_with(identifier, digest, dataset, at)?;
-        // A DOI and a date are relative to one archive.
+        // A DOI and a date belong to one archive.
         if at.is_some()
             && at == given.cited.date
             && let Some(names) = given.cited.datasets(snapshot)?
@@ -210,7 +210,7 @@ impl SetSpec {
         Ok(periods)
     }
 
-    /// Why nothing of this name is known, where there is no registry.
+    /// The error for an unknown name if there is no registry.
     fn unknown(&self) -> Error {
         match &self.meaning {
             Meaning::Dataset(NamedDataset::Name(name), _) => Error::dataset_unknown(name),
@@ -221,7 +221,7 @@ impl SetSpec {
         }
     }
 
-    /// The error that neither a dataset nor a file has the name.
+    /// The error if neither a dataset nor a file has the name.
     fn is_neither(&self, unknown: &Error) -> Error {
         let message = format!("{unknown}, and there is no file {}", quoted(self.as_str()));
         let name = unknown.unknown().unwrap_or_default().to_owned();
@@ -243,15 +243,15 @@ impl SetSpec {
 }
 
 impl Snapshot {
-    /// Finds the set of the registry that is named. A dataset without a time means its set now.
+    /// Finds the set of the registry that a text names. A dataset without a time means its present set.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`], [`ErrorKind::IdentifierUnknown`]; [`ErrorKind::Ambiguous`]: the DOI or the
-    /// first digits are those of several; [`ErrorKind::Future`]: the time is in the future;
-    /// [`ErrorKind::NoHistory`]: the dataset had no more changes; [`ErrorKind::IdentifierUnknown`]: the date or
-    /// the digest of a citation contradicts its identifier; [`ErrorKind::Usage`]: a listing is named. Whether the
-    /// set of a whole identifier is known is found by [`Snapshot::select`].
+    /// [`ErrorKind::DatasetUnknown`], [`ErrorKind::IdentifierUnknown`]; [`ErrorKind::Ambiguous`]: several
+    /// datasets have the DOI, or several sets the first digits; [`ErrorKind::Future`]: the time is in the
+    /// future; [`ErrorKind::NoHistory`]: the dataset has fewer changes; [`ErrorKind::IdentifierUnknown`]: the
+    /// date or the digest of a citation contradicts its identifier; [`ErrorKind::Usage`]: a listing is named. A
+    /// complete identifier is looked up only by [`Snapshot::select`].
     pub fn resolve(&self, spec: &SetSpec) -> Result<Resolution<'_>> {
         let (selection, warnings) = match &spec.meaning {
             Meaning::Dataset(dataset, when) => (self.of_dataset(dataset, *when)?, Vec::new()),
@@ -275,7 +275,7 @@ impl Snapshot {
             When::Now => now,
             When::At(at) => {
                 at.refuse_future(self.now())?;
-                // The rest of today has not come yet.
+                // The rest of today is still in the future.
                 if at.last_instant() > self.now() { self.until_now(&name, at)? } else { at }
             }
             When::Before(changes) => {
@@ -285,7 +285,7 @@ impl Snapshot {
         Ok(Selection::Dataset { name, at: Some(at) })
     }
 
-    /// Today, or now if a change is due later today.
+    /// Returns today, or now if a change takes effect later today.
     fn until_now(&self, name: &DatasetName, today: Moment) -> Result<Moment> {
         let latest = self.latest_change(name)?;
         let is_due = latest.is_some_and(|latest| latest.timestamp > self.now());
@@ -307,7 +307,7 @@ impl Snapshot {
 }
 
 impl CitedIdentifier {
-    /// Warnings about the parts of the citation that cannot be checked.
+    /// Warnings about parts of the citation that cannot be checked.
     fn unchecked(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Vec<Warning>> {
         let (cited, mut unchecked) = (&self.cited, Vec::new());
         if let (Some(_), None, Some(doi)) = (cited.date, cited.date(snapshot)?, &cited.doi) {
@@ -338,14 +338,14 @@ impl NamedDataset {
     }
 }
 
-/// Why no dataset has a name, which may be meant as an identifier.
+/// The error for a name that no dataset has. It may be meant as an identifier.
 fn unknown_name(name: &DatasetName) -> Error {
     let is_abbreviated = name.as_str().parse::<IdentifierPrefix>().is_ok();
     if is_abbreviated {
         let message = format!("the registry has no dataset {name}; DI:{name} is an identifier");
         return Error::new(ErrorKind::DatasetUnknown, message).about(name);
     }
-    // A letter among the digits, or a digit too few or too many, is a slip.
+    // A wrong letter, or a missing or additional digit, is a typing error.
     let is_alphanumeric = name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric());
     if (31..=33).contains(&name.as_str().len()) && is_alphanumeric {
         let message = format!("the registry has no dataset and no identifier {name}");
@@ -354,13 +354,13 @@ fn unknown_name(name: &DatasetName) -> Error {
     Error::dataset_unknown(name)
 }
 
-/// Why a text names no set, where no file can be meant.
+/// The error for a text that names no set, if it cannot be a file.
 fn not_a_set(spec: &SetSpec, refusal: &ParseError) -> Error {
     let message = format!("{} is not a set: {refusal}", quoted(spec.as_str()));
     Error::new(ErrorKind::Usage, message).about(spec.as_str())
 }
 
-/// Why a text names neither a set nor a file.
+/// The error for a text that names neither a set nor a file.
 fn is_neither(spec: &SetSpec, refusal: &ParseError) -> Error {
     let message = format!("{} is neither a set nor a file: {refusal}", quoted(spec.as_str()));
     Error::new(ErrorKind::Usage, message).about(spec.as_str())
@@ -372,7 +372,7 @@ fn not_of_registry(what: &str) -> Error {
 }
 
 impl Moment {
-    /// Refuses a time after `now`, since the set in force then is not known.
+    /// Rejects a time after `now`, because the set in force at that time is not known.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use crate::model::{
 
 /// A set of granules as a person writes it.
 ///
-/// This is syntax only: [`SetSpec::source`] finds what it names. One grammar serves the command line, Python and
-/// the web server.
+/// This is syntax only: [`SetSpec::source`] finds the set. The command line, Python and the web server use the
+/// same grammar.
 ///
 /// | Written | Means |
 /// |---|---|
@@ -30,8 +30,9 @@ use crate::model::{
 /// | a citation | its DOI, date, identifier and digest |
 /// | `list.txt`, `./files/`, `-` | a listing, a directory, standard input |
 ///
-/// What looks like an identifier, a digest, a DOI or a citation is one. Otherwise a dataset of this name is meant,
-/// and otherwise a file or a directory. If both exist, the word is ambiguous, and `./FOO` means the file.
+/// Text that looks like an identifier, a digest, a DOI or a citation is read as one. Otherwise it is the name
+/// of a dataset, else of a file or a directory. If both exist, the text is ambiguous, and `./FOO` means the
+/// file.
 ///
 /// # Examples
 ///
@@ -49,7 +50,7 @@ pub struct SetSpec {
     pub(crate) meaning: Meaning,
 }
 
-/// What a [`SetSpec`] means.
+/// The meaning of a [`SetSpec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The set of a dataset.
@@ -62,9 +63,9 @@ pub(crate) enum Meaning {
     StandardInput,
     /// A file or a directory.
     Path {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
-        /// Why the text is nothing else. `None` means that it can be nothing else.
+        /// Why the text is nothing else. `None` means that it can only be a path.
         refusal: Option<ParseError>,
     },
 }
@@ -76,18 +77,18 @@ pub(crate) enum NamedDataset {
     Doi(Doi),
 }
 
-/// Which set of a dataset is meant.
+/// Selects a set of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// The one in force now.
+    /// The set in force now.
     Now,
-    /// The one in force at a time.
+    /// The set in force at a time.
     At(Moment),
-    /// The one before so many of its last changes.
+    /// The set before this number of the latest changes.
     Before(u32),
 }
 
-/// An identifier, or its first digits, and what a citation states besides it.
+/// An identifier, or its first digits, and the context in its citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CitedIdentifier {
     pub digits: IdentifierPrefix,
@@ -102,22 +103,22 @@ impl SetSpec {
         &self.text
     }
 
-    /// Whether standard input is meant.
+    /// Whether this is standard input.
     pub fn is_standard_input(&self) -> bool {
         self.meaning == Meaning::StandardInput
     }
 
-    /// Whether a dataset is meant, without a time or a number of changes.
+    /// Whether this is a dataset without a time or a number of changes.
     pub fn is_dataset(&self) -> bool {
         matches!(self.meaning, Meaning::Dataset(_, When::Now))
     }
 
-    /// Whether an identifier or a digest is meant, alone or in a citation: a set that any archive can have.
+    /// Whether this is an identifier or a digest, alone or in a citation. Any archive may hold such a set.
     pub fn is_identified(&self) -> bool {
         matches!(self.meaning, Meaning::Identifier(_) | Meaning::Digest(_))
     }
 
-    /// Whether a set has the identifier that is meant. `None` means that none is.
+    /// Whether `identifier` begins with the digits in the text. `None` means that the text has no identifier.
     pub fn has_identifier(&self, identifier: Identifier) -> Option<bool> {
         match &self.meaning {
             Meaning::Identifier(cited) => Some(cited.digits.begins(identifier)),
@@ -125,7 +126,8 @@ impl SetSpec {
         }
     }
 
-    /// Whether a set has the digest that is meant, alone or in a citation. `None` means that none is.
+    /// Whether `digest` begins with the digits in the text, alone or in a citation. `None` means that the text
+    /// has no digest.
     pub fn has_digest(&self, digest: Digest) -> Option<bool> {
         match &self.meaning {
             Meaning::Identifier(cited) => cited.cited.digest.as_ref().map(|it| it.begins(digest)),
@@ -143,7 +145,7 @@ impl SetSpec {
         }
     }
 
-    /// The same set as of a time. `None`: it has a time already, or none can be given.
+    /// The same set at a time. `None` means that the text already has a time, or cannot have one.
     #[must_use]
     pub fn at(self, at: Moment) -> Option<Self> {
         let meaning = match self.meaning {
@@ -156,7 +158,7 @@ impl SetSpec {
         Some(SetSpec { text: format!("{}@{at}", self.text).into(), meaning })
     }
 
-    /// The file or the directory of this name, if there is one: what is meant where no registry is read.
+    /// The file or directory with this name, if it exists. For uses without a registry.
     pub fn path(&self) -> Option<&Path> {
         match &self.meaning {
             Meaning::Path { path, .. } => Some(path),
@@ -242,7 +244,7 @@ impl Meaning {
         if let Some(identifier) = identifier_at(text) {
             return identifier.map(Meaning::Identifier);
         }
-        // Neither a name nor a path has an identifier with DI: in it, which a citation does.
+        // An identifier with `DI:` inside other text can only be in a citation, not in a name or a path.
         if let Some(identifier) = identifier_in(text)? {
             let (digits, at) = (identifier.into(), None);
             let cited = CitedContext::of(identifier, text);
@@ -265,14 +267,14 @@ impl Meaning {
         }
         match dataset(text) {
             Ok((name, when)) => Ok(Meaning::Dataset(NamedDataset::Name(name), when)),
-            // A name has no slash, so this is meant as a path.
+            // A name has no slash, so this is a path.
             Err(_) if text.contains('/') => Ok(path(None)),
             Err(refusal) => Ok(path(Some(refusal))),
         }
     }
 }
 
-/// Whether a text is written as a path, as in a shell.
+/// Whether a text is written like a path in a shell.
 fn is_path(text: &str) -> bool {
     matches!(text, "." | "..") || ["/", "./", "../"].iter().any(|start| text.starts_with(start))
 }
@@ -300,7 +302,8 @@ fn when(time: &str) -> Result<When, ParseError> {
     if time == "now" { Ok(When::Now) } else { time.parse().map(When::At) }
 }
 
-/// A DOI, with a time after the last `@`. What is no time belongs to the DOI.
+/// A DOI, with an optional time after the last `@`. If the text after the `@` is not a time, it belongs to the
+/// DOI.
 fn doi_at(text: &str) -> Option<(Doi, When)> {
     if let Some((doi, time)) = text.rsplit_once('@')
         && let (Ok(doi), Ok(when)) = (doi.parse(), when(time))
@@ -310,8 +313,8 @@ fn doi_at(text: &str) -> Option<(Doi, When)> {
     text.parse().ok().map(|doi| (doi, When::Now))
 }
 
-/// An identifier alone, perhaps with a time: all 32 digits, or `DI:` and 8 digits or more. `None` means that the
-/// text is something else.
+/// A single identifier, with an optional time: all 32 digits, or `DI:` and at least 8 digits. `None` means that
+/// the text is something else.
 fn identifier_at(text: &str) -> Option<Result<CitedIdentifier, ParseError>> {
     let (digits, time) = match text.split_once('@') {
         Some((digits, time)) => (digits, Some(time)),
@@ -339,7 +342,8 @@ fn identifier_at(text: &str) -> Option<Result<CitedIdentifier, ParseError>> {
     Some(digits.parse().and_then(|digits| Ok(of((digits, at?)))))
 }
 
-/// The digest that names the set of a citation or an address without an identifier, or is broken over lines.
+/// The digest that names the set in a citation or an address without an identifier. It may be broken over
+/// lines.
 fn digest_in(text: &str) -> Option<Meaning> {
     match FoundCitation::find_all(text).as_slice() {
         [FoundCitation { identifier: None, digest: Some(ParsedField::Read(digest)), .. }] => {
@@ -349,7 +353,7 @@ fn digest_in(text: &str) -> Option<Meaning> {
     }
 }
 
-/// The identifier in a citation or an address. `None` means that there is none.
+/// The identifier in a citation or an address. `None` means that it has none.
 fn identifier_in(text: &str) -> Result<Option<Identifier>, ParseError> {
     let mut found = None;
     for FoundCitation { identifier, part, .. } in FoundCitation::find_all(text) {

@@ -1,4 +1,4 @@
-//! Files, what is recorded of them, and what can be wrong with them once they were read.
+//! Files with their recorded metadata, and the problems that are found when they are read.
 
 use std::io;
 
@@ -7,53 +7,53 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
-/// A file of a granule, with everything that is known of it.
+/// A file of a granule, with its recorded size and checksums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// The granule that the file belongs to.
     pub granule_id: GranuleId,
     /// The path, relative to the root.
     pub path: String,
-    /// The size in bytes. `None` means that it is not known.
+    /// The size in bytes. `None` means that no size is recorded.
     pub size: Option<u64>,
-    /// The checksums, at most one of each algorithm.
+    /// The checksums, at most one for each algorithm.
     pub checksums: Vec<Checksum>,
 }
 
 impl RecordedFile {
-    /// The file of a granule of which nothing is known: its path equals the id.
+    /// The file of a granule without records. Its path equals the id.
     pub fn unrecorded(granule_id: GranuleId) -> Self {
         let path = granule_id.as_str().to_owned();
         RecordedFile { granule_id, path, size: None, checksums: Vec::new() }
     }
 }
 
-/// How much of each file is checked.
+/// How thoroughly files are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Depth {
-    /// Its size, and all checksums that this program computes.
+    /// Size, and all checksums that this program can compute.
     #[default]
     Content,
-    /// Its size only. No file is opened.
+    /// Size only. No file is opened.
     Size,
 }
 
-/// What files are read for.
+/// Why files are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
-    /// To compare them with what is recorded.
+    /// To compare them with their records.
     Check(Depth),
-    /// To compute the strongest of their recorded checksums, without comparing it. A file without one is only
-    /// looked at.
+    /// To compute the strongest of their recorded checksums, without comparing it. Of a file without one, only
+    /// the metadata is read.
     Describe,
-    /// To compute their checksums of an algorithm. A file that is not as it is recorded, or is written
+    /// To compute their checksums of an algorithm. A file that does not match its record, or is written
     /// meanwhile, gets none.
     Compute(Algorithm),
 }
 
 impl Purpose {
-    /// Of which algorithms a file is read, which is only looked at if there are none. `None` means that it is
-    /// not looked at, either.
+    /// The algorithms to compute. If there are none, the file is not opened, and only its metadata is read.
+    /// `None` means that not even its metadata is read.
     pub(super) fn algorithms(&self, file: &RecordedFile) -> Option<Vec<Algorithm>> {
         let is_computed = |it: &&Checksum| !matches!(it.algorithm(), Algorithm::Other(_));
         let computed = file.checksums.iter().filter(is_computed);
@@ -65,23 +65,23 @@ impl Purpose {
                 Some(strongest.map(|it| it.algorithm().clone()).into_iter().collect())
             }
             Purpose::Compute(algorithm) => {
-                // What is recorded is checked on the way: a damaged file gets no checksum.
+                // The recorded checksums are verified at the same time, so a damaged file gets no checksum.
                 algorithms.retain(|recorded| recorded != algorithm);
                 algorithms.insert(0, algorithm.clone());
                 Some(algorithms)
             }
-            // Whether the file exists can be found out, although its content cannot be checked.
+            // This detects a missing file even if its content cannot be checked.
             Purpose::Check(Depth::Content) if !file.checksums.is_empty() => Some(algorithms),
             Purpose::Check(_) => file.size.map(|_| Vec::new()),
         }
     }
 }
 
-/// What was found out about a file.
+/// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadFile {
     pub size: u64,
-    /// How many bytes were read of it.
+    /// The number of bytes that were read.
     pub bytes: u64,
     pub checksums: Vec<Checksum>,
     pub stability: Stability,
@@ -92,9 +92,9 @@ pub(super) struct ReadFile {
 pub(super) enum Stability {
     /// Nothing about it changed.
     Same,
-    /// Its metadata changed, not its size or the time of its bytes, which can be set.
+    /// Its metadata changed, but neither its size nor its modification time, which can be set.
     Touched,
-    /// It was written, or replaced.
+    /// It was written or replaced.
     Written,
 }
 
@@ -102,22 +102,22 @@ pub(super) enum Stability {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckedFile {
-    /// The file, and what is recorded of it.
+    /// The file, with its record.
     pub file: RecordedFile,
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// Its size and the checksum that was to be computed, or what is wrong. `None` means that it is as it is
-    /// recorded, and none was to be.
+    /// Its size and the computed checksum, or the problem. `None` means that the file matches its record, and
+    /// no checksum was requested.
     pub content: Result<Option<FileContent>, FileProblem>,
 }
 
 impl CheckedFile {
-    /// What is wrong. `None` means that it is as it is recorded.
+    /// The problem. `None` means that the file matches its record.
     pub fn problem(&self) -> Option<&FileProblem> {
         self.content.as_ref().err()
     }
 
-    /// What was found out about a file. `None` means that it was not looked at.
+    /// Evaluates the result of reading a file. `None` means that it was not read.
     pub(super) fn of(
         file: RecordedFile,
         purpose: &Purpose,
@@ -136,7 +136,7 @@ impl CheckedFile {
     }
 }
 
-/// Compares what was read of a file with what is recorded.
+/// Compares the result of reading a file with its record.
 fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<FileProblem> {
     if *purpose == Purpose::Describe {
         return (read.stability == Stability::Written).then_some(FileProblem::CHANGING);
@@ -150,7 +150,7 @@ fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Fi
     };
     match read.stability {
         Stability::Same => wrong.or_else(uncomputed),
-        // If it has the recorded bytes, a hard link or a permission was added.
+        // If the content matches the record, a hard link or a permission was changed.
         Stability::Touched => wrong.map(|_| FileProblem::CHANGING),
         Stability::Written => Some(FileProblem::CHANGING),
     }
@@ -161,37 +161,37 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Fi
     if matches!(purpose, Purpose::Check(_)) {
         return Ok(None);
     }
-    // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
-    // and the time of that set to the former one.
+    // No record proves that the content is what was read. It may have been written, and its modification time
+    // reset.
     if *purpose != Purpose::Describe && stability != Stability::Same && checksums.len() < 2 {
         return Err(FileProblem::CHANGING);
     }
-    // Without a checksum, the algorithm is one that this program does not compute.
+    // Without a checksum, the algorithm is one that this program cannot compute.
     let checksum = checksums.into_iter().next();
     Ok(Some(FileContent { size: Some(size), checksum }))
 }
 
-/// A file that is not as it is recorded.
+/// A file that does not match its record.
 ///
 /// Its fields, in this order, are those of the rows of `fixity check` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileFinding {
-    /// The granule. `None` means that no granule has the file.
+    /// The granule. `None` means that the file belongs to no granule.
     pub granule: Option<String>,
     /// The path below the root.
     pub path: String,
-    /// What is wrong: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
+    /// The problem: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
     /// `unexpected`.
     pub status: &'static str,
-    /// What is recorded. `None` means nothing.
+    /// The recorded value. `None` means that there is none.
     pub expected: Option<String>,
-    /// What was found instead. `None` means nothing.
+    /// The value that was found. `None` means that there is none.
     pub found: Option<String>,
 }
 
 impl FileFinding {
-    /// What is wrong with the file of a granule.
+    /// The finding for the file of a granule.
     pub(super) fn of(file: RecordedFile, problem: FileProblem) -> Self {
         let granule = Some(file.granule_id.to_string());
         FileFinding { granule, ..FileFinding::at(file.path, problem) }
@@ -203,55 +203,57 @@ impl FileFinding {
     }
 }
 
-/// How much was read, and how much was wrong.
+/// The amount of data read, and the number of findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CheckSummary {
-    /// The files of granules.
+    /// The number of files of granules.
     pub files: u64,
-    /// The bytes that were read of them.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// The files that are not as they are recorded.
+    /// The number of files that do not match their records.
     pub findings: u64,
-    /// Whether all files up to the end of the set were read.
+    /// Whether the run read to the end of the set.
     pub complete: bool,
-    /// The files with a checksum that were not checked, since only sizes are and theirs is unknown.
+    /// The number of files with a checksum that were not checked, because only sizes are checked and no size is
+    /// recorded.
     #[serde(skip)]
     pub sizes_unknown: u64,
 }
 
-/// What is wrong with a file, or why it cannot be read.
+/// A problem with a file, or why it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
     /// Its name: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
     /// `unexpected`.
     pub status: &'static str,
-    /// What is recorded: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for problems of neither.
+    /// The recorded value: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for problems without one.
     pub expected: Option<String>,
-    /// What the file has instead, or why it cannot be read. `None` for the other problems.
+    /// The value of the file, or why it cannot be read. `None` for other problems.
     pub found: Option<String>,
 }
 
 impl FileProblem {
     /// The file does not exist.
     pub const MISSING: Self = FileProblem::of_status("missing");
-    /// It was written while it was read, or something else became known of it meanwhile.
+    /// It was written while it was read, or its record changed meanwhile.
     pub const CHANGING: Self = FileProblem::of_status("changing");
-    /// Nothing is recorded that it could be checked by.
+    /// It has no record to check it against.
     pub const NO_RECORD: Self = FileProblem::of_status("no-record");
-    /// The directory has it, and no granule does.
+    /// It is in the directory, but belongs to no granule.
     pub const UNEXPECTED: Self = FileProblem::of_status("unexpected");
 
     const fn of_status(status: &'static str) -> Self {
         FileProblem { status, expected: None, found: None }
     }
 
-    /// It cannot be read: permissions, an error of the disk, or no regular file below the root.
+    /// It cannot be read: because of permissions, a disk error, or because it is not a regular file below the
+    /// root.
     pub(super) fn unreadable(reason: impl Into<String>) -> Self {
         FileProblem { found: Some(reason.into()), ..FileProblem::of_status("unreadable") }
     }
 
-    /// The operating system does not open or read it.
+    /// The operating system cannot open or read it.
     pub(super) fn of_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileProblem::MISSING,
@@ -259,14 +261,14 @@ impl FileProblem {
         }
     }
 
-    /// It has the recorded size, if any, and this program computes none of its recorded checksums, of which
-    /// this is one.
+    /// It has the recorded size, if any, but this program can compute none of its recorded checksums.
+    /// `expected` is one of them.
     pub(super) fn cannot_compute(expected: &Checksum) -> Self {
         let expected = Some(format!("{expected:?}"));
         FileProblem { expected, ..FileProblem::of_status("cannot-compute") }
     }
 
-    /// That the sizes differ, if both are known.
+    /// The problem that the sizes differ, if both are known.
     pub(super) fn of_sizes(expected: Option<u64>, found: Option<u64>) -> Option<Self> {
         let (expected, found) =
             expected.zip(found).filter(|(expected, found)| expected != found)?;
@@ -274,7 +276,7 @@ impl FileProblem {
         Some(FileProblem { status: "size", expected, found })
     }
 
-    /// That the checksums of an algorithm differ: of the strongest such one.
+    /// The problem that checksums of the same algorithm differ. It names the strongest one.
     pub(super) fn of_checksums(expected: &[Checksum], found: &[Checksum]) -> Option<Self> {
         let pairs = expected.iter().flat_map(|expected| found.iter().map(move |it| (expected, it)));
         let wrong = pairs.filter(|(expected, found)| {

@@ -1,4 +1,4 @@
-//! The files of a directory, described as sets describe their files, so that they can be compared.
+//! Computes checksums of the files of a directory, so that it can be compared with sets and listings.
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -12,18 +12,20 @@ use crate::model::{Content, FileContent, FilePath, FileRecord, GranuleId, Listin
 use crate::registry::{Granule, Listing, ListingBuilder, Watcher, Work};
 
 impl Listing {
-    /// Adds checksums to the listing of a directory, for a comparison with sets and other listings. `others` are their
-    /// files, in canonical order: those of [`Registry::files`](crate::Registry::files) and [`Listing::files`]. Of each
-    /// file of which one has a checksum, the strongest of these that this program computes is added. A file whose size
-    /// differs from that of all others is not read, because it differs anyway.
+    /// Adds checksums to the listing of a directory, for a comparison with sets and other listings. `others`
+    /// are their files, in canonical order: those of [`Registry::files`](crate::Registry::files) and
+    /// [`Listing::files`].
     ///
-    /// Reads files in parallel, as [`Registry::check_fixity`](crate::Registry::check_fixity) does. The memory does not
-    /// depend on their number.
+    /// If the others have checksums of a file, the strongest one that this program can compute is added. If its
+    /// size differs from that in all others, the file is not read, because it differs anyway.
+    ///
+    /// Reads files in parallel, like [`Registry::check_fixity`](crate::Registry::check_fixity). The memory does
+    /// not depend on their number.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]: a file cannot be read, or was written while it was read; [`ErrorKind::NotMounted`]; those
-    /// of `others`; [`ErrorKind::Interrupted`].
+    /// [`ErrorKind::Io`]: a file cannot be read, or was written while it was read; [`ErrorKind::NotMounted`];
+    /// those of `others`; [`ErrorKind::Interrupted`].
     pub fn described<F>(
         &self,
         tree: &FileTree,
@@ -33,13 +35,13 @@ impl Listing {
     where
         F: Iterator<Item = Result<Granule>> + Send + 'static,
     {
-        // The paths are those of the directory itself.
+        // The paths come from the directory itself.
         let root = Arc::new(Root::open(&tree.root, tree.mounted)?.following_links());
         let total = match watcher.shows_totals() {
             true => Some(bytes_of(self)?).filter(|bytes| *bytes > 0),
             false => None,
         };
-        // Ends when it is dropped.
+        // The work ends when this is dropped.
         let _work = watcher.begin(Work::ReadBytes, total);
         let mut others: Vec<_> = others.into_iter().map(Iterator::peekable).collect();
         let files = self.files()?.map(move |listed| described_by(&mut others, listed?));
@@ -64,7 +66,7 @@ fn bytes_of(listing: &Listing) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The files of a listed granule, each with the sizes and checksums that the others have.
+/// The files of a listed granule, each with its sizes and checksums in the others.
 fn described_by<F>(others: &mut [Peekable<F>], listed: Granule) -> Result<Vec<RecordedFile>>
 where
     F: Iterator<Item = Result<Granule>>,
@@ -84,7 +86,7 @@ where
         RecordedFile {
             granule_id: granule_id.clone(),
             path: path.to_owned(),
-            // If the others have different sizes, the file is read for those that have its own.
+            // If the others have different sizes, the file is read for those with its own size.
             size: size.filter(|_| same.iter().all(|it| it.size() == size)),
             checksums: same.iter().flat_map(|it| it.checksums().to_vec()).collect(),
         }
@@ -92,7 +94,7 @@ where
     Ok(described.collect())
 }
 
-/// The files of a granule, of granules that are read in canonical order. Empty if it is not among them.
+/// The files of a granule, from granules in canonical order. Empty if the granule is not among them.
 fn files_of<F>(granules: &mut Peekable<F>, granule_id: &GranuleId) -> Result<Vec<FileRecord>>
 where
     F: Iterator<Item = Result<Granule>>,
@@ -120,7 +122,7 @@ fn entry_of(read: CheckedFile) -> Result<ListingEntry> {
         }
     };
     let file = FileRecord::new(&granule_id, Some(FilePath::new(path)?), size, checksum);
-    // One file cannot contradict itself.
+    // The record of a single file cannot conflict with itself.
     let content = Content::of(&granule_id, file.into_iter().collect()).ok();
     Ok(ListingEntry { content, ..ListingEntry::from(granule_id) })
 }

@@ -1,4 +1,4 @@
-//! The size and the checksums of a stream of bytes, all of them in one pass.
+//! Computes the size and the checksums of a stream of bytes in one pass.
 
 use adler2::Adler32;
 use md5::Md5;
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::model::{Algorithm, Checksum};
 
-/// The bytes whose bits are reversed at a time for `cksum`.
+/// The number of bytes whose bits are reversed at a time for `cksum`.
 const REVERSED_BYTES: usize = 4_096;
 
 /// Computes the size and the checksums of bytes that are read piece by piece.
@@ -33,13 +33,12 @@ enum Digesting {
 }
 
 impl Digests {
-    /// Computes the checksums of these algorithms. Those that this program does not compute are left
-    /// out.
+    /// Computes the checksums of these algorithms, except those that this program cannot compute.
     pub fn new<'a>(algorithms: impl IntoIterator<Item = &'a Algorithm>) -> Self {
         Digests { size: 0, states: algorithms.into_iter().filter_map(Digesting::new).collect() }
     }
 
-    /// Adds the bytes that follow.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
         for state in &mut self.states {
@@ -106,9 +105,9 @@ impl Digesting {
 
 /// The CRC of POSIX `cksum`.
 ///
-/// It has the polynomial of CRC-32, and takes the bits of each byte from the most significant one, so it
-/// is the CRC-32 of the bytes with reversed bits, reversed. It begins with 0, and the length of the file
-/// follows the file, its least significant byte first and without leading zeros (POSIX.1-2017, cksum).
+/// It has the polynomial of CRC-32, and reads the bits of each byte from the most significant one. So it is the
+/// bit-reversed CRC-32 of the bytes with reversed bits. It begins with 0. The length of the file follows the
+/// content, least significant byte first and without leading zeros (POSIX.1-2017, cksum).
 struct Cksum(crc32fast::Hasher);
 
 impl Cksum {

@@ -1,4 +1,4 @@
-//! The files of a set: checks of them, and computations of their checksums, which are recorded as they go.
+//! The files of a set: checking them, and computing their checksums. Results are recorded at intervals.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -22,18 +22,18 @@ use crate::registry::{
     Selection, Snapshot, Watcher, Work,
 };
 
-/// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
-/// how often it is looked whether it should be.
+/// The interval at which results of a check are recorded, the interval at which computed checksums are recorded
+/// in a change, and the interval at which these are tested.
 const SAVED_EVERY: Duration = Duration::from_secs(60);
 const STATED_EVERY: Duration = Duration::from_secs(3_600);
 const TICK: Duration = Duration::from_millis(200);
 
-/// About how many files are looked for, evenly distributed over all of them, to see whether a root is
-/// mounted.
+/// The approximate number of files that are searched to test if a root is mounted. They are evenly distributed
+/// over all files.
 const SAMPLED: u64 = 1_000;
 
-/// The files of a set, in canonical order of the granules. They can be read from the first one again. A
-/// granule without records is one file, of which nothing is known.
+/// The files of a set, in canonical order of the granules. They can be read repeatedly. A granule without
+/// records counts as one file without a record.
 #[derive(Debug)]
 pub struct FilesOfSet {
     registry: Registry,
@@ -54,7 +54,7 @@ impl FilesOfSet {
         Ok(FilesOfSet { without: Some(it.clone()), ..FilesOfSet::new(registry, set) })
     }
 
-    /// Reads the files from the first one.
+    /// Reads the files from the start.
     pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
         let without = self.without.clone();
         let has_none = move |file: &RecordedFile| {
@@ -64,11 +64,11 @@ impl FilesOfSet {
         Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
     }
 
-    /// Checks that a root has some of the files, or of all files of the set: those without a checksum may be
-    /// few and new.
+    /// Checks that at least one of these files exists below a root, or else one of all files of the set,
+    /// because the files without a checksum may be few and new.
     fn require_any(&self, root: &Root) -> Result<()> {
-        // Reading all records costs little beside reading all files, but is not needed if the first file
-        // is there.
+        // Reading all records costs little compared with reading all files, but is not needed if the first file
+        // exists.
         let first = self.read()?.next().map(|file| file.map(|file| file.path));
         if root.require_any(first).is_ok() {
             return Ok(());
@@ -80,11 +80,11 @@ impl FilesOfSet {
         root.require_any(sample.map(|(_, file)| file.map(|file| file.path)))
     }
 
-    /// Checks that a root has some of them, and begins to report that they are read.
+    /// Checks that some of the files exist below a root, and begins to report progress.
     fn begin(&self, root: &Root, reading: &ReadOptions) -> Result<OpenWork> {
         self.require_any(root)?;
         let watcher = self.registry.watcher();
-        // How many there will be until a time is not known.
+        // The number of bytes until a time is not known in advance.
         let total = match watcher.shows_totals() && reading.begin_until.is_none() {
             true => Some(self.bytes()?).filter(|bytes| *bytes > 0),
             false => None,
@@ -92,7 +92,7 @@ impl FilesOfSet {
         Ok(watcher.begin(Work::ReadBytes, total))
     }
 
-    /// The sum of the known sizes of the files, in bytes.
+    /// The sum of the recorded sizes of the files, in bytes.
     fn bytes(&self) -> Result<u64> {
         self.read()?.map(|file| Ok(file?.size.unwrap_or(0))).sum()
     }
@@ -125,7 +125,7 @@ fn recorded(granule: Granule) -> Vec<RecordedFile> {
     recorded.collect()
 }
 
-/// The directory that has the files of a set, and how they are read.
+/// The directory with the files of a set, and the options for reading them.
 #[derive(Debug, Clone)]
 pub struct FileTree {
     pub(super) root: PathBuf,
@@ -140,15 +140,15 @@ impl FileTree {
         FileTree { root: root.into(), mounted, reading }
     }
 
-    /// Whether the directory is known to be the right one. Otherwise, a directory that is empty, or has none of the
-    /// files, is refused: a file system may not be mounted there. Default: no.
+    /// Whether the directory is known to be the right one. Otherwise, a directory that is empty or has none of
+    /// the files is rejected, because a file system may not be mounted. Default: no.
     #[must_use]
     pub fn mounted(mut self, is_mounted: bool) -> Self {
         self.mounted = if is_mounted { MountCheck::Yes } else { MountCheck::Unknown };
         self
     }
 
-    /// How many files are read at a time. Default: the number of cores.
+    /// The number of files that are read in parallel. Default: the number of cores.
     #[must_use]
     pub fn jobs(mut self, jobs: impl Into<Option<NonZeroUsize>>) -> Self {
         self.reading =
@@ -156,14 +156,14 @@ impl FileTree {
         self
     }
 
-    /// After which time no file is begun but the first. Default: all are read.
+    /// Sets the time after which no file except the first is started. Default: all are read.
     #[must_use]
     pub fn begin_until(mut self, begin_until: impl Into<Option<Instant>>) -> Self {
         self.reading.begin_until = begin_until.into();
         self
     }
 
-    /// After which time no file is begun. `None` means that all are read.
+    /// The time after which no file is started. `None` means that all are read.
     pub fn deadline(&self) -> Option<Instant> {
         self.reading.begin_until
     }
@@ -173,7 +173,7 @@ impl FileTree {
     }
 }
 
-/// What of the files of a set is checked.
+/// The options for a check of the files of a set.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     depth: Depth,
@@ -181,12 +181,12 @@ pub struct CheckOptions {
     root_name: Option<String>,
 }
 
-/// What becomes of the files of the directory that no granule of the set has.
+/// How files in the directory that belong to no granule of the set are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Unexpected {
     #[default]
     Ignored,
-    /// They are findings of the run, and are not recorded.
+    /// They are findings of the run, but are not recorded.
     Reported,
     Recorded,
 }
@@ -197,15 +197,15 @@ impl CheckOptions {
         CheckOptions::default()
     }
 
-    /// Whether only the size of each file is checked, and no file is opened. Default: no, so all checksums that
-    /// this program computes are checked, too.
+    /// Whether to check only the size of each file, without opening it. Default: no, so all checksums that this
+    /// program can compute are checked, too.
     #[must_use]
     pub fn sizes_only(mut self, sizes_only: bool) -> Self {
         self.depth = if sizes_only { Depth::Size } else { Depth::Content };
         self
     }
 
-    /// Whether files of the directory that no granule of the set has are findings, too. Default: no.
+    /// Whether files in the directory that belong to no granule of the set are findings, too. Default: no.
     #[must_use]
     pub fn list_unexpected(mut self, list_unexpected: bool) -> Self {
         self.unexpected = match list_unexpected {
@@ -215,8 +215,8 @@ impl CheckOptions {
         self
     }
 
-    /// Files of the directory that no granule of the set has are findings, and are not recorded: a directory may
-    /// have files of its own beside those of a dataset.
+    /// Makes files in the directory that belong to no granule of the set findings, without recording them,
+    /// because a directory may also contain files that are not of the dataset.
     #[must_use]
     pub fn report_unexpected(mut self) -> Self {
         self.unexpected = Unexpected::Reported;
@@ -232,15 +232,16 @@ impl CheckOptions {
 }
 
 impl Registry {
-    /// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
-    /// is finished, if it is the checksums of all files that a dataset holds now; if the registry cannot be
-    /// written, that is not, either, which [`FixityRun::not_recorded`] says. A check that begins no file after some
-    /// time goes on where the last one of this directory has ended.
+    /// Begins to check the files of a set below a directory. Results are recorded once a minute and at the end,
+    /// if the checksums of all files that a dataset holds now are checked. If the registry cannot be written,
+    /// they are not recorded, and [`FixityRun::not_recorded`] returns a warning.
+    ///
+    /// A check with a time limit continues where the last check of this directory ended.
     ///
     /// # Errors
     ///
-    /// Those of `select` and [`Registry::check_files`]; no thread can be started; the directory cannot be read, or
-    /// has none of the files.
+    /// Those of `select` and [`Registry::check_files`]; no thread can be started; the directory cannot be read,
+    /// or has none of the files.
     pub fn check_fixity(
         &self,
         select: impl FnOnce(&Snapshot) -> Result<Set>,
@@ -248,7 +249,8 @@ impl Registry {
         options: CheckOptions,
     ) -> Result<FixityRun> {
         let (root, CheckOptions { depth, unexpected, root_name }) = (tree.open()?, options);
-        // Before the set is read, so that a file that is registered meanwhile is not unexpected.
+        // The directory is listed before the set is read, so that a file that is registered meanwhile is not
+        // unexpected.
         let is_listed = unexpected != Unexpected::Ignored;
         let listed = is_listed.then(|| DirectoryFiles::list(&root)).transpose()?;
         let set = select(&self.snapshot()?)?;
@@ -269,7 +271,8 @@ impl Registry {
             None => (begin(false)?, None),
         };
         let mut granules = check.granules()?.peekable();
-        // All files of the first granule are checked in any case: a part of it is not recorded.
+        // All files of the first granule are checked in any case, because a partly checked granule is not
+        // recorded.
         let at_least = match granules.peek() {
             Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
             _ => 1,
@@ -291,9 +294,9 @@ impl Registry {
 }
 
 impl Registry {
-    /// Returns the index of the contents from which the fewest files below a directory differ, as a check with
-    /// these options finds them. Reads only the files that differ between two contents, once for each of the two.
-    /// Records nothing.
+    /// Returns the index of the contents that differ in the fewest files from those below a directory, as a
+    /// check with these options finds them. Reads only the files that differ between two contents, once for
+    /// each of the two. Records nothing.
     ///
     /// # Errors
     ///
@@ -326,8 +329,8 @@ impl Registry {
     }
 }
 
-/// The files of one of two sets that have the same granules, but only of granules whose files differ between
-/// the two.
+/// The files of one of two sets with the same granules. Only granules whose files differ between the two are
+/// included.
 fn differing(
     registry: &Registry,
     [one, two]: [&Set; 2],
@@ -346,7 +349,7 @@ fn differing(
     Ok(of_granules(own))
 }
 
-/// The name under which the checks of a root are recorded that has no other: that of the host, and the path.
+/// The default name under which the checks of a root are recorded: the host and the path.
 fn name_of(root: &Path) -> String {
     let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = named.as_deref().map_or("localhost", str::trim);
@@ -354,14 +357,14 @@ fn name_of(root: &Path) -> String {
 }
 
 impl Registry {
-    /// Begins to compute the checksums of files of a dataset that have none of an algorithm. The findings are the
-    /// files that get none, and those of granules of which something else became known meanwhile, which are
-    /// skipped. What was computed is stated once an hour, and when all files were read.
+    /// Begins to compute checksums of the files of a dataset that have none of an algorithm. The findings are
+    /// the files that get no checksum, and those of granules whose records changed meanwhile, which are
+    /// skipped. Computed checksums are recorded in a change once an hour, and when all files were read.
     ///
     /// # Errors
     ///
-    /// Before a file is read: those of [`Registry::change`]; no thread can be started; the directory cannot be read,
-    /// or has none of the files.
+    /// Before a file is read: those of [`Registry::change`]; no thread can be started; the directory cannot be
+    /// read, or has none of the files.
     pub fn compute_checksums(
         &self,
         dataset: &DatasetName,
@@ -378,7 +381,7 @@ impl Registry {
         let (change, contradicted) = (Change::of_some_files(), VecDeque::new());
         let registry = self.for_saves();
         let mut statement = Statement { registry, dataset, options, change, contradicted };
-        // A dataset that accepts no change, or a note, is refused before its files are read.
+        // If the dataset accepts no change, or not this note, this fails before its files are read.
         while_busy(&work, || statement.state())?;
         let files = Box::new(files.read()?);
         let records = Records::Compute(Box::new(statement));
@@ -396,12 +399,12 @@ impl Registry {
 /// The files that are read.
 type Files = Box<dyn Iterator<Item = Result<RecordedFile>> + Send>;
 
-/// Files of a set that are being read: an iterator over those that are not as recorded, by granule and path.
-/// What was found out is saved from time to time, and by [`FixityRun::finish`].
+/// A run that reads files of a set: an iterator over the files that do not match their records, by granule and
+/// path. Results are saved at intervals, and by [`FixityRun::finish`].
 ///
-/// If it is cancelled, that is the last error; what was found out before can still be saved.
+/// If it is cancelled, the last item is that error; earlier results can still be saved.
 pub struct FixityRun {
-    /// `None` once all were read.
+    /// `None` means that all files were read.
     files: Option<FileReader<Files>>,
     records: Records,
     saved: Instant,
@@ -412,27 +415,27 @@ pub struct FixityRun {
 
 crate::model::debug_fields!(FixityRun);
 
-/// What becomes of what was found out.
+/// How results are recorded.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]
 enum Records {
     Check {
         check: FileCheck,
-        /// The files of the directory, if those that no granule has are findings.
+        /// The files of the directory, if unexpected files are findings.
         listed: Option<DirectoryFiles>,
         unexpected: Option<UnexpectedFiles>,
-        /// Whether these files are recorded.
+        /// Whether unexpected files are recorded.
         records_unexpected: bool,
     },
     Compute(Box<Statement>),
 }
 
-/// What was computed and not stated yet, and how it is stated.
+/// Computed checksums that are not recorded yet, and the options for recording them.
 struct Statement {
     registry: Registry,
     dataset: DatasetName,
     options: ChangeOptions,
     change: Change,
-    /// The files of which something else had become known meanwhile.
+    /// The files whose records had changed meanwhile.
     contradicted: VecDeque<FileFinding>,
 }
 
@@ -450,7 +453,7 @@ impl FixityRun {
         Ok(FixityRun { files, records, saved, work, summary, not_recorded: None })
     }
 
-    /// Whether what is found out is recorded.
+    /// Whether the results are recorded.
     pub fn is_recorded(&self) -> bool {
         match &self.records {
             Records::Check { check, .. } => check.is_recorded(),
@@ -458,12 +461,12 @@ impl FixityRun {
         }
     }
 
-    /// Why it is not recorded, although it should be. `None` means that it is, or should not be.
+    /// Why the results are not recorded, although they should be. `None` means that they are, or should not be.
     pub fn not_recorded(&self) -> Option<Warning> {
         self.not_recorded.clone()
     }
 
-    /// Saves the rest. Files that were begun are not finished.
+    /// Saves the remaining results. Started files are not finished.
     pub fn finish(mut self) -> Result<CheckSummary> {
         self.files = None;
         let summary = self.summary;
@@ -528,21 +531,21 @@ impl Iterator for FixityRun {
 }
 
 impl Records {
-    /// Saves what was added, if it is time. What another process delays is saved the next time.
+    /// Saves the added results if it is time. If another process delays this, they are saved the next time.
     fn save(&mut self, saved: &mut Instant) -> Result<()> {
         match self {
             Records::Check { check, .. } if saved.elapsed() >= SAVED_EVERY || check.is_full() => {
                 *saved = Instant::now();
                 match check.save() {
                     Err(error) if error.detail() == Some(ErrorDetail::BeingChecked) => Err(error),
-                    // If it fails otherwise, it is tried again, and the last time counts.
+                    // After any other failure, it is tried again, and the result of the last attempt counts.
                     _ => Ok(()),
                 }
             }
             Records::Compute(statement) if saved.elapsed() >= STATED_EVERY => {
                 *saved = Instant::now();
                 match statement.finish() {
-                    // It is stated with what is computed next.
+                    // These checksums are recorded together with the next ones.
                     Err(error) if error.kind() == ErrorKind::Busy => Ok(()),
                     stated => stated,
                 }
@@ -551,7 +554,7 @@ impl Records {
         }
     }
 
-    /// Adds what was found out about the next file, and says what is wrong with it.
+    /// Adds the result for the next file, and returns its problem.
     fn add(
         &mut self,
         file: &RecordedFile,
@@ -572,7 +575,7 @@ impl Records {
         }
     }
 
-    /// After all files of the set, a file that no granule has, or of which something else became known.
+    /// Returns the findings after all files of the set: unexpected files, or files whose records changed.
     fn next_at_the_end(&mut self) -> Result<Option<FileFinding>> {
         let (check, unexpected, is_recorded) = match self {
             Records::Check { check, unexpected, records_unexpected, .. } => {
@@ -632,14 +635,14 @@ impl Statement {
     }
 }
 
-/// Whether another writer has the lock of the registry. The run that checks the same files is none: it may last for
-/// hours.
+/// Whether another writer holds the lock of the registry. A run that checks the same files does not count,
+/// because it may last for hours.
 fn is_locked(error: &Error) -> bool {
     error.kind() == ErrorKind::Busy && error.detail() != Some(ErrorDetail::BeingChecked)
 }
 
-/// Repeats what another writer does not let through, until the work is cancelled: a lock of one delays
-/// what is recorded, and loses nothing.
+/// Repeats an operation while another writer holds the lock, until the work is cancelled. A lock only delays
+/// recording, and loses nothing.
 fn while_busy<T>(work: &OpenWork, mut record: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match record() {

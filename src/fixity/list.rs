@@ -1,4 +1,4 @@
-//! The checksums of the files of a set, in lists as other programs read them.
+//! Lists of the checksums of a set's files, in formats that other programs read.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,13 @@ use crate::error::{Error, ErrorDetail};
 use crate::model::{Algorithm, Checksum, FileRecord, GranuleId, Set, Warning, WarningKind, plural};
 use crate::registry::{Granule, Registry};
 
-/// The form of a line in a list of checksums.
+/// The format of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListStyle {
-    /// That of `sha256sum`: the checksum, two blanks, and the path. A path with a backslash, LF or CR is
-    /// escaped as GNU coreutils do, and its line begins with a backslash.
+    /// The format of `sha256sum`: the checksum, two blanks, and the path. A path with a backslash, LF or CR is
+    /// escaped as in GNU coreutils, and its line begins with a backslash.
     Checksums,
-    /// That of a manifest of BagIt: the path is below `data/`, and `%`, LF and CR in it are percent-encoded
+    /// The format of a BagIt manifest: the path is below `data/`, and `%`, LF and CR in it are percent-encoded
     /// (RFC 8493 § 2.1.3).
     BagIt,
 }
@@ -54,22 +54,22 @@ impl ListStyle {
     }
 }
 
-/// What was listed of an algorithm, and what has no checksum of it.
+/// The number of listed checksums of an algorithm, and of files and granules without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListedChecksums {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// How many files have one.
+    /// The number of files with a checksum.
     pub listed: u64,
-    /// How many files have none.
+    /// The number of files without one.
     pub files: u64,
-    /// How many granules have no known file.
+    /// The number of granules without recorded files.
     pub granules: u64,
 }
 
 impl ListedChecksums {
-    /// The warning that something was left out. `None` means that nothing was.
+    /// A warning about files and granules that were left out. `None` means that nothing was.
     pub fn warning(&self) -> Option<Warning> {
         let parts = [(self.granules, "granule"), (self.files, "file")];
         let parts = parts.iter().filter(|(number, _)| *number > 0);
@@ -80,12 +80,13 @@ impl ListedChecksums {
 }
 
 impl Registry {
-    /// Calls `each` for every file of a set that has a checksum of an algorithm. `None` means sha-256 if a file
-    /// has one, else the strongest that is there.
+    /// Calls `each` for every file of a set that has a checksum of an algorithm. `None` means sha-256 if any
+    /// file has one, else the strongest algorithm of the set.
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::NoChecksums`](crate::error::ErrorDetail::NoChecksums): no file has one; those of reading the list, and of `each`.
+    /// [`ErrorDetail::NoChecksums`](crate::error::ErrorDetail::NoChecksums): no file has one; those of reading
+    /// the list, and of `each`.
     pub fn each_checksum<E: From<Error>>(
         &self,
         set: &Set,
@@ -121,7 +122,7 @@ impl Registry {
     }
 }
 
-/// The error for a set of which no file has a checksum, or one of an algorithm.
+/// The error for a set without checksums, or without checksums of an algorithm.
 fn no_checksums(set: &Set, what: &str) -> Error {
     let (dataset, identifier) = (set.dataset(), set.identifier());
     let message = format!("no file of {identifier} in {dataset} has a {what}");

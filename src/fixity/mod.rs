@@ -1,8 +1,8 @@
-//! Checks of files against what is recorded of them.
+//! Checks files against their records.
 //!
-//! [`Registry::check_fixity`] reads the files of a set of a registry below a directory, returns what is wrong with
-//! them in the order of the granules, and records it. [`Registry::compute_checksums`] computes and records the
-//! checksums of files that have none.
+//! [`Registry::check_fixity`] reads the files of a set below a directory. It returns the findings in the order
+//! of the granules, and records them. [`Registry::compute_checksums`] computes and records the checksums of
+//! files that have none.
 //!
 //! [`Registry::check_fixity`]: crate::Registry::check_fixity
 //! [`Registry::compute_checksums`]: crate::Registry::compute_checksums

@@ -1,9 +1,9 @@
-//! Files that are read and hashed on several threads, and returned in the order in which they were asked
-//! for. Some threads read while others hash, and the kernel reads ahead of each.
+//! Reads and hashes files on several threads, and returns the results in the order of the input. Some threads
+//! read while others hash, and the kernel reads ahead for each.
 //!
-//! The threads take the files in order, so those that were begun are always the first ones; what is
-//! returned is a prefix without a gap. At most [`WINDOW`] files are taken from the input ahead of the one
-//! that is returned next, so the memory does not depend on their number.
+//! The threads start files in order, so the started files are always the first ones, and the results are a
+//! prefix without a gap. At most [`WINDOW`] files are read from the input ahead of the next result, so the
+//! memory does not depend on their number.
 
 use std::fmt;
 use std::fs::File;
@@ -21,15 +21,15 @@ use crate::error::{Error, Result};
 use crate::model::Algorithm;
 use crate::registry::{self, InOrder, Progress, Watcher};
 
-/// The files that are taken from the input ahead of the one that is returned next. A thread that reads a
-/// large file does not keep the others from that many small ones.
+/// The number of files that are read from the input ahead of the next result. While a thread reads a large
+/// file, the others can read this many small ones.
 const WINDOW: usize = 4_096;
 
-/// The bytes and the files after which the observer is called.
+/// The number of bytes, and of files, after which the observer is called.
 const REPORTED_BYTES: u64 = 1_024 * 1_024;
 const REPORTED_FILES: u64 = 256;
 
-/// The bytes that are read at once.
+/// The number of bytes that are read at once.
 const CHUNK_BYTES: usize = 256 * 1_024;
 
 /// Reads and hashes files.
@@ -40,13 +40,13 @@ struct Reader {
 }
 
 impl Reader {
-    /// A reader of files below `root`, until `is_stopped`.
+    /// A reader of files below `root`. It stops when `is_stopped` is set.
     pub fn new(root: Arc<Root>, is_stopped: Arc<AtomicBool>) -> Self {
         Reader { root, is_stopped, buffer: vec![0; CHUNK_BYTES] }
     }
 
-    /// Reads a file for its checksums of some algorithms, or only looks at it if there are none. A file that
-    /// has not the expected size is not read. `count` gets the bytes as they are read.
+    /// Computes the checksums of a file. Without algorithms, only its metadata is read. A file whose size
+    /// differs from the expected one is not read. `count` is called with the number of bytes of each read.
     fn read(
         &mut self,
         path: &str,
@@ -80,7 +80,7 @@ impl Reader {
         Ok(ReadFile { size, bytes: size, checksums: digests.finish(), stability })
     }
 
-    /// Hashes a file of this size, until its end or until the work is stopped.
+    /// Hashes a file of this size, to its end or until the work is stopped.
     fn hash(
         &mut self,
         mut file: &File,
@@ -88,12 +88,12 @@ impl Reader {
         digests: &mut Digests,
         count: &impl Fn(u64),
     ) -> io::Result<()> {
-        // That the kernel does not read further ahead is no error.
+        // If the kernel does not read further ahead, that is no error.
         #[cfg(target_os = "linux")]
         if size > CHUNK_BYTES as u64 {
             let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Sequential);
         }
-        // A file that is larger by now is not read to its end: it may grow as fast as it is read.
+        // A file that has grown is not read to its end, because it may grow as fast as it is read.
         while digests.size() <= size && !self.is_stopped.load(Ordering::Relaxed) {
             match file.read(&mut self.buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -109,20 +109,20 @@ impl Reader {
     }
 }
 
-/// How files are read.
+/// The options for reading files.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
-    /// The number of files that are read at a time.
+    /// The number of files that are read in parallel.
     pub jobs: NonZeroUsize,
-    /// After this time no further file is begun, except the first ones; one that was begun is finished.
-    /// `None` means that all are read.
+    /// The time after which no file is started, except the first ones. Started files are finished. `None` means
+    /// that all files are read.
     pub begin_until: Option<Instant>,
-    /// So many files are begun in any case, so that repeated short runs come to an end.
+    /// The number of files that are started in any case, so that repeated short runs make progress.
     pub at_least: u64,
 }
 
 impl ReadOptions {
-    /// Reads all files, so many at a time. `None` means the number of cores.
+    /// Reads all files. `jobs` is the number that are read in parallel; `None` means the number of cores.
     pub fn new(jobs: impl Into<Option<NonZeroUsize>>) -> Self {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = jobs.into().unwrap_or(cores);
@@ -130,10 +130,10 @@ impl ReadOptions {
     }
 }
 
-/// Files that are being read. When it is dropped, files that were begun are not finished.
+/// Files that are being read. When this is dropped, started files are not finished.
 ///
-/// After an error, or after the first file that was not begun in time, it ends. If the
-/// reading was cancelled, that is the error.
+/// The iterator ends after an error, or after the first file that was not started in time. If reading was
+/// cancelled, the last item is that error.
 pub struct FileReader<I> {
     files: InOrder<Reads, I>,
     has_ended: bool,
@@ -145,23 +145,23 @@ impl<I> fmt::Debug for FileReader<I> {
     }
 }
 
-/// Reads one file after another.
+/// Reads files one by one.
 struct Reads {
     root: Arc<Root>,
     purpose: Purpose,
     options: ReadOptions,
     watcher: Watcher,
-    /// Those that read no file now.
+    /// The readers that are not in use.
     readers: Mutex<Vec<Reader>>,
     is_stopped: Arc<AtomicBool>,
-    /// What was not reported to the observer yet.
+    /// The numbers of bytes and files that were not yet reported to the observer.
     bytes: AtomicU64,
     files: AtomicU64,
 }
 
 impl registry::Task for Reads {
     type Job = RecordedFile;
-    /// `None` means that the file was not begun in time, or that the reading was stopped.
+    /// `None` means that the file was not started in time, or that reading was stopped.
     type Done = Option<CheckedFile>;
 
     const WINDOW: usize = WINDOW;
@@ -210,7 +210,7 @@ impl Reads {
         }
     }
 
-    /// Reports what was read since the last time.
+    /// Reports the bytes that were read since the last report.
     fn report(&self) {
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
         self.files.store(0, Ordering::Relaxed);
@@ -226,14 +226,13 @@ impl<I: Iterator<Item = Result<RecordedFile>>> FileReader<I> {
     ///
     /// # Performance
     ///
-    /// The memory does not depend on the number or the size of the files: about 3 MiB for each of the
-    /// jobs, and 4,096 files of the input.
+    /// The memory does not depend on the number or the size of the files: about 3 MiB for each job, and 4,096
+    /// files of the input.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io): no thread can be started. The items of the iterator are
-    /// those of the input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the
-    /// work was cancelled.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): no thread can be started. The items have the errors of the
+    /// input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the work was cancelled.
     pub fn start(
         root: &Arc<Root>,
         files: I,
@@ -255,8 +254,8 @@ impl<I: Iterator<Item = Result<RecordedFile>>> FileReader<I> {
         Ok(FileReader { files: InOrder::of(jobs, reads, files)?, has_ended: false })
     }
 
-    /// Waits until the next file was read, at most for a time. Returns whether [`FileReader::next`] returns
-    /// at once.
+    /// Waits until the next file is finished, or for at most a time. Returns whether [`FileReader::next`] would
+    /// return at once.
     pub fn wait(&mut self, at_most: Duration) -> bool {
         self.has_ended || self.files.wait(at_most)
     }

@@ -1,18 +1,21 @@
-//! The directory below which the files of a dataset are, and files in it that are opened by their paths.
+//! The directory of the files of a dataset, and opening files in it by their paths.
 //!
 //! # Confinement
 //!
-//! A path never leads out of the root: not by `..`, by an absolute path, or by a symbolic link. Links
-//! within the root are followed, absolute ones too. On Linux the kernel resolves a path (`openat2` with
-//! `RESOLVE_BENEATH`). What it refuses, and everything on other systems, is resolved to the real path
-//! first, which must be below the real path of the root; each directory of it is then opened from the one
-//! before, without following links, so a directory that is replaced meanwhile leads nowhere else.
+//! A path never leads out of the root, whether by `..`, as an absolute path, or by a symbolic link. Links
+//! within the root are followed, including absolute ones.
+//!
+//! On Linux, the kernel resolves a path (`openat2` with `RESOLVE_BENEATH`). Paths that it rejects, and all
+//! paths on other systems, are first resolved to the real path, which must be below the real path of the root.
+//! Then each directory is opened from its parent, without following links, so a directory that is replaced
+//! meanwhile cannot lead elsewhere.
 //!
 //! A root whose paths were read from the directory itself may follow links anywhere
 //! ([`Root::following_links`]).
 //!
-//! Only a regular file is opened: what a path leads to is looked at first. If it is replaced between the
-//! two, it is opened without waiting for the other end of a pipe, found to be another file, and not read.
+//! Only regular files are opened, so the type of the file is checked first. If the file is replaced before it
+//! is opened, opening it does not wait for the other end of a pipe. The different file is then detected, and is
+//! not read.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -26,7 +29,7 @@ use crate::model::quoted;
 #[derive(Debug)]
 pub struct Root {
     mounted: MountCheck,
-    /// Its path as it was given, for messages.
+    /// Its path as the caller wrote it, for messages.
     given: PathBuf,
     links: Links,
     /// Its real path.
@@ -37,18 +40,18 @@ pub struct Root {
 /// Where symbolic links below a root may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
-    /// Only to what is below the root, too.
+    /// Only to files and directories below the root.
     Within,
     Anywhere,
 }
 
-/// Whether the caller knows that the directory is the right one.
+/// Whether the caller knows that this is the right directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MountCheck {
-    /// An empty directory is refused: it may be where a file system is not mounted.
+    /// An empty directory is rejected, because it may be an unmounted mount point.
     #[default]
     Unknown,
-    /// The directory is the right one, even if it is empty.
+    /// It is the right directory, even if it is empty.
     Yes,
 }
 
@@ -57,7 +60,7 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::NotMounted`]: it does not exist, is not a directory, or is empty and not known to be
+    /// - [`ErrorKind::NotMounted`]: it does not exist, is not a directory, or is empty without
     ///   [`MountCheck::Yes`]
     /// - [`ErrorKind::Io`]: it cannot be read
     pub fn open(directory: &Path, mounted: MountCheck) -> Result<Self> {
@@ -79,8 +82,8 @@ impl Root {
         Ok(Root { given: directory.to_owned(), mounted, links: Links::Within, path, handle })
     }
 
-    /// The same directory, whose symbolic links are followed wherever they lead: for paths that were read from
-    /// the directory itself, and that nobody else has chosen.
+    /// The same directory, with symbolic links followed wherever they lead. For paths that were read from the
+    /// directory itself, and that nobody else could choose.
     #[must_use]
     pub fn following_links(self) -> Self {
         Root { links: Links::Anywhere, ..self }
@@ -91,12 +94,12 @@ impl Root {
         &self.path
     }
 
-    /// Checks that at least one of these files exists, whatever it is, unless the root is known to be
-    /// [`MountCheck::Yes`]. Stops at the first that does.
+    /// Checks that at least one of these files exists, of any type. Stops at the first one that does. With
+    /// [`MountCheck::Yes`], nothing is checked.
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::NotMounted`]: there are files, and none of them exists
+    /// - [`ErrorKind::NotMounted`]: the list is not empty, and none of the files exists
     /// - the errors of `paths`
     pub fn require_any<P: AsRef<str>>(
         &self,
@@ -122,7 +125,7 @@ impl Root {
         Err(Error::new(ErrorKind::NotMounted, message).in_path(&self.given))
     }
 
-    /// Looks at the regular file at a path, without opening it.
+    /// Reads the metadata of the regular file at a path, without opening it.
     pub(super) fn find(&self, path: &str) -> Result<FileState, FileProblem> {
         match self.links {
             Links::Within => regular(&at::look(self, path)?),
@@ -147,7 +150,7 @@ impl Root {
         }
     }
 
-    /// The directory of the file at a path and its name, by real paths: nothing that is returned is a link.
+    /// The real path of a file relative to the root. No part of it is a link.
     fn real(&self, path: &str) -> Result<PathBuf, FileProblem> {
         let joined = self.path.join(path);
         let is_outside = |component| !matches!(component, Component::Normal(_) | Component::CurDir);
@@ -161,15 +164,15 @@ impl Root {
     }
 }
 
-/// What identifies a file, and what changes when it is written.
+/// The identity of a file, and the metadata that change when it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileState {
     pub size: u64,
-    /// Device and number of the file. 0 where they are not known.
+    /// The device and the inode number of the file. 0 if they are not known.
     identity: (u64, u64),
-    /// When its bytes were changed, in seconds and nanoseconds.
+    /// When its content was modified, in seconds and nanoseconds.
     modified: (i64, i64),
-    /// When its bytes or anything else about it were changed.
+    /// When its content or its metadata were changed.
     changed: (i64, i64),
 }
 
@@ -183,19 +186,19 @@ impl FileState {
         self.identity == other.identity
     }
 
-    /// Whether the file was written between the two states. The time of its metadata is left out: it
-    /// changes also when a hard link or a permission is added.
+    /// Whether the file was written between the two states. The time of its metadata is ignored, because it
+    /// also changes when a hard link or a permission is added.
     pub fn is_written_since(&self, before: &FileState) -> bool {
         (self.size, self.modified) != (before.size, before.modified)
     }
 
-    /// Whether anything about the file was changed between the two states.
+    /// Whether the content or the metadata of the file changed between the two states.
     pub fn is_touched_since(&self, before: &FileState) -> bool {
         self != before
     }
 }
 
-/// The state of a regular file; a refusal names what else it is.
+/// The state of a regular file. For others, the problem names their type.
 fn regular(metadata: &Metadata) -> Result<FileState, FileProblem> {
     match at::kind(metadata) {
         None => Ok(at::state(metadata)),
@@ -216,11 +219,11 @@ mod at {
 
     pub type Handle = OwnedFd;
 
-    /// To look at a file without opening it.
+    /// For reading metadata without opening the file.
     #[cfg(target_os = "linux")]
     const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
     const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-    /// A pipe is opened without waiting, and no terminal becomes that of the process.
+    /// Opening a pipe does not wait, and a terminal does not become that of the process.
     const READ: OFlags =
         OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -255,18 +258,18 @@ mod at {
         walk(root, path)
     }
 
-    /// Opens a file wherever the links in its path lead.
+    /// Opens a file, following the links in its path anywhere.
     pub fn follow(root: &Root, path: &str) -> Result<File, FileProblem> {
         let opened = openat(&root.handle, path, READ, Mode::empty());
         Ok(File::from(opened.map_err(|error| FileProblem::of_error(&error.into()))?))
     }
 
-    /// What the kernel did not open.
+    /// Why the kernel did not open a file.
     #[cfg(target_os = "linux")]
     enum Beneath {
         Refused(FileProblem),
-        /// It does not know the call, or the path has a link that it does not follow within a directory:
-        /// an absolute one, or one that leads out.
+        /// It does not support the call, or the path has a link that it does not follow within a directory: an
+        /// absolute one, or one that leads out.
         Unresolved,
     }
 
@@ -278,8 +281,8 @@ mod at {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match openat2(&root.handle, path, flags, Mode::empty(), resolve) {
             Ok(opened) => Ok(opened.into()),
-            // Of AGAIN: something was renamed while a link with ".." was followed. Of PERM: a sandbox
-            // that does not know the call.
+            // EAGAIN: something was renamed while a link with ".." was followed. EPERM: a sandbox does not know
+            // the call.
             Err(
                 Errno::XDEV
                 | Errno::AGAIN
@@ -311,7 +314,7 @@ mod at {
         directory.ok_or(FileProblem::MISSING)
     }
 
-    /// What a path leads to, unless that is a regular file.
+    /// The type of a file that is not a regular file, else `None`.
     pub fn kind(metadata: &Metadata) -> Option<&'static str> {
         let kind = metadata.file_type();
         match kind {
@@ -341,7 +344,7 @@ mod tests {
 
     use super::*;
 
-    /// As on a system without `openat2`.
+    /// This is the path taken on systems without `openat2`.
     #[test]
     fn a_path_that_the_kernel_does_not_resolve_is_resolved_below_the_root() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Checks of real files: each status, the root, the order, and the checksums of other programs.
+//! Checks of real files: each status, the root, the order, and checksums computed by other programs.
 
 use std::fs;
 use std::io::Write;
@@ -23,7 +23,7 @@ use crate::registry::{CancelToken, Observer, Progress, Watcher};
 /// SHA-256 of `abc`.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-/// A directory with files, of which the content is known before they are damaged.
+/// A directory with files, whose content is recorded before they are damaged.
 struct Tree {
     directory: TempDir,
     recorded: Vec<RecordedFile>,
@@ -66,7 +66,7 @@ impl Tree {
         checked.into_iter().map(|checked| (checked.file.path, checked.content.err())).collect()
     }
 
-    /// The status of every file, and for an unreadable one why.
+    /// The status of every file, and the reason for each unreadable one.
     fn statuses(&self) -> Vec<String> {
         self.check(Depth::Content).into_iter().map(|(path, problem)| line(&path, problem)).collect()
     }
@@ -208,7 +208,7 @@ fn what_is_not_recorded_cannot_be_checked() {
     assert_eq!(statuses(Depth::Size), ["A no-record", "A good", "A no-record", "A good"]);
 }
 
-/// Calls a function whenever a part of a file was read.
+/// Calls a function after each part of a file was read.
 struct AtAdvance<Called>(Called);
 
 impl<Called: Fn(u64) + Send + Sync> Observer for AtAdvance<Called> {
@@ -219,7 +219,7 @@ impl<Called: Fn(u64) + Send + Sync> Observer for AtAdvance<Called> {
     }
 }
 
-/// Does something to a file when it is being read.
+/// Calls a function once, when a file is being read.
 struct WhileReading<F>(Mutex<Option<F>>);
 
 impl<F: FnOnce() + Send> Observer for WhileReading<F> {
@@ -230,7 +230,7 @@ impl<F: FnOnce() + Send> Observer for WhileReading<F> {
     }
 }
 
-/// A file of 8 MiB, and a watcher by which something is done while it is read.
+/// A file of 8 MiB, and a watcher that calls `act` while it is read.
 fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, Watcher) {
     let mut tree = Tree::new();
     tree.file("A", &vec![7; 8 * 1_024 * 1_024]);
@@ -241,7 +241,7 @@ fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, Watcher) {
     (tree, Watcher::new().observed_by(Arc::new(observer)))
 }
 
-/// The status of a file to which something is done while it is checked.
+/// The status of a file that `act` modifies while it is checked.
 fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, watcher) = while_reading(act);
     let files = tree.recorded.clone().into_iter().map(Ok);
@@ -251,7 +251,7 @@ fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     checked[0].problem().map(|problem| problem.status)
 }
 
-/// The status of a file to which something is done while its checksum is computed.
+/// The status of a file that `act` modifies while its checksum is computed.
 fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, watcher) = while_reading(act);
     let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
@@ -448,7 +448,7 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     assert_eq!(contents[0], Ok(FileContent { checksum: Some(checksum), size: Some(3) }));
     assert_eq!(contents[1].as_ref().unwrap_err().status, "size");
     assert_eq!(contents[2], Err(FileProblem::MISSING));
-    // What is recorded is checked on the way.
+    // Recorded checksums are verified at the same time.
     assert_eq!(contents[3].as_ref().unwrap_err().status, "checksum");
 }
 
@@ -558,7 +558,7 @@ fn what_is_no_regular_file_is_not_opened() {
     assert_eq!(line("null", problem), "null unreadable: a device");
 }
 
-/// The first page of a process cannot be read, by root neither.
+/// The first page of a process cannot be read, not even by root.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_error_of_the_disk_is_unreadable_and_named() {

@@ -1,4 +1,4 @@
-//! Files of a directory that no granule has.
+//! Files in a directory that belong to no granule.
 
 use std::fs::{self, FileType, ReadDir};
 use std::io;
@@ -10,20 +10,20 @@ use super::root::Root;
 use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;
 
-/// The files of a directory, and the paths that granules have.
+/// The files in a directory, and the paths of the files of granules.
 ///
-/// Both are sorted by path in a temporary file: a directory may have any number of files, and the paths
-/// of granules are not in the order of their ids.
+/// Both are sorted by path in a temporary file, because a directory may have any number of files, and granules
+/// are not in the order of their paths.
 #[derive(Debug)]
 pub struct DirectoryFiles {
-    /// The files. The value is why a directory cannot be read, else empty.
+    /// The files. The value is the reason why a directory cannot be read, else empty.
     present: Sorter,
     expected: Sorter,
 }
 
 impl DirectoryFiles {
-    /// Lists all files below a root. Links to directories are not followed: what they lead to is elsewhere
-    /// below the root, or is not below it.
+    /// Lists all files below a root. Links to directories are not followed, because their targets are elsewhere
+    /// below the root, or outside of it.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl DirectoryFiles {
     /// - [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written
     pub fn list(root: &Root) -> Result<Self> {
         let mut present = Sorter::default();
-        // The directories that are being read: one for each level.
+        // The directories that are being read, one for each level.
         let mut levels = vec![(String::new().into_bytes(), read_directory(root.path())?)];
         while let Some((path, entries)) = levels.last_mut() {
             let Some(entry) = entries.next() else {
@@ -67,13 +67,13 @@ impl DirectoryFiles {
         Ok(DirectoryFiles { present, expected: Sorter::default() })
     }
 
-    /// A granule has the file at this path, whether it exists or not.
+    /// Adds the path of a granule's file, whether the file exists or not.
     pub fn expect(&mut self, path: &str) -> Result<()> {
         self.expected.add(&[plain(path).as_bytes()], &[])
     }
 
-    /// The files that no granule has, in the order of their paths: [`FileProblem::UNEXPECTED`], and
-    /// `unreadable` for directories that cannot be read.
+    /// The files that belong to no granule, sorted by path. The problem is [`FileProblem::UNEXPECTED`], or
+    /// `unreadable` for a directory that cannot be read.
     pub fn unexpected(self) -> Result<UnexpectedFiles> {
         let expected = SortedEntries::of(&self.expected)?.peekable();
         Ok(UnexpectedFiles { present: SortedEntries::of(&self.present)?, expected })
@@ -92,13 +92,13 @@ fn leads_to_directory(path: &Path, kind: FileType) -> bool {
     kind.is_symlink() && fs::metadata(path).is_ok_and(|target| target.is_dir())
 }
 
-/// The path as a directory lists it: without `.` and without repeated slashes.
+/// Normalises a path to the form in a directory listing: without `.` and without repeated slashes.
 pub(super) fn plain(path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
     names.collect::<Vec<_>>().join("/")
 }
 
-/// Files that no granule has, each with its path and what is wrong.
+/// An iterator over the files that belong to no granule, each with its path and its problem.
 pub struct UnexpectedFiles {
     present: SortedEntries,
     expected: Peekable<SortedEntries>,
@@ -136,7 +136,7 @@ impl Iterator for UnexpectedFiles {
             match self.is_expected(&path) {
                 Ok(true) if problem == FileProblem::UNEXPECTED => {}
                 Ok(_) => {
-                    // No granule can have a path that is not UTF-8.
+                    // The file of a granule cannot have a path that is not UTF-8.
                     return Some(Ok((String::from_utf8_lossy(&path).into_owned(), problem)));
                 }
                 Err(error) => return Some(Err(error)),

@@ -1,4 +1,4 @@
-//! The two id helpers. They have no clock and no storage of their own.
+//! Unique granule ids and payment ids. These modules have no clock and no storage of their own.
 //!
 //! [`unique_granule`] creates, splits and explains NASA Cumulus' unique granule ids. [`payment`]
 //! defines the nine-character Base36 payment ids, which the registry issues

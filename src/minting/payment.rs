@@ -1,18 +1,17 @@
-//! Payment ids: nine characters of Base36, most significant first, so that the ids of one epoch
-//! sort by time.
+//! Payment ids: nine characters of Base36, most significant first, so that the ids of one epoch are sorted by
+//! time.
 //!
 //! # Layouts
 //!
-//! The first six characters are the seconds since the epoch, in digits `0-9A-Z`: at most 36^6 s,
-//! which is 68.98 years (the document says 60). The last three are the worker and its counter in
-//! that second:
+//! The first six characters are the seconds since the epoch, in digits `0-9A-Z`: at most 36^6 s, which is 68.98
+//! years (the document says 60). The last three are the worker and its counter in that second:
 //!
 //! - [`Layout::Standard`]: one character for the worker (0–35), two for the counter (0–1,295).
 //! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers, but 36^3
 //!   is 46,656 and not 65,536: only the workers 0–44 have all 1,024 counters.
 //!
-//! An id does not contain its layout or its epoch, and has another meaning with each. A registry
-//! therefore issues ids of only one layout and one epoch.
+//! An id does not contain its layout or its epoch, and its meaning depends on both. A registry therefore issues
+//! ids of only one layout and one epoch.
 //!
 //! The default epoch is 2024-01-01. (The document's decision says 2024, its example 2022.)
 //!
@@ -35,7 +34,7 @@ const PLACES: u32 = 36_u32.pow(3);
 
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// How the worker and the counter share three characters.
+/// How the worker and the counter share the last three characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
@@ -55,7 +54,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of ids that a worker has in a second.
+    /// Returns the number of ids that a worker can issue in a second.
     pub const fn counters(self) -> u32 {
         match self {
             Layout::Standard => 36 * 36,
@@ -86,7 +85,7 @@ impl FromStr for Layout {
 /// The meaning of ids: their layout, and the instant from which their seconds are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
-    /// How the worker and the counter share three characters.
+    /// How the worker and the counter share the last three characters.
     pub layout: Layout,
     /// The instant of second 0.
     pub epoch: Timestamp,
@@ -139,7 +138,7 @@ impl Scheme {
         Error::new(ErrorDetail::PaymentId, message)
     }
 
-    /// Returns the first instant of a second. `None` after the year 9999.
+    /// Returns the first instant of a second. `None` means that it is after the year 9999.
     pub fn instant_of(self, second: u64) -> Option<Timestamp> {
         let micros = i64::try_from(second).ok()?.checked_mul(1_000_000)?;
         Timestamp::from_micros(self.epoch.as_micros().checked_add(micros)?)
@@ -149,8 +148,8 @@ impl Scheme {
     ///
     /// # Panics
     ///
-    /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], as
-    /// those of [`Scheme::second_at`] are.
+    /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], like those of
+    /// [`Scheme::second_at`].
     pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
         let location = match self.layout {
             Layout::Standard => worker.0 * 36 * 36 + counter,
@@ -169,7 +168,8 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): its time is in the future, or the layout does not have that worker.
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): its time is in the future, or the layout does
+    /// not have the worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
@@ -200,7 +200,7 @@ impl Scheme {
     }
 }
 
-/// One of the workers that a layout has.
+/// A worker of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Worker(u32);
 
@@ -285,14 +285,14 @@ pub struct Decoded {
     pub worker: u32,
     /// The zero-based sequence number within the second.
     pub counter: u32,
-    /// The layout by which it was decoded.
+    /// The layout that was used to decode it.
     pub layout: Layout,
-    /// The epoch by which it was decoded.
+    /// The epoch that was used to decode it.
     pub epoch: Timestamp,
 }
 
 impl Error {
-    /// The clock is after the last second of the epoch.
+    /// The error for a clock after the last second of the epoch.
     pub(crate) fn after_last_second(now: Timestamp, scheme: Scheme) -> Self {
         let message = format!(
             "it is now {now}, after the last second of the epoch {}: six characters cannot count further",
@@ -301,7 +301,7 @@ impl Error {
         Error::new(ErrorDetail::PaymentId, message)
     }
 
-    /// The clock was set back by more than a few seconds.
+    /// The error for a clock that was set back by more than a few seconds.
     pub(crate) fn clock_behind(seconds: u64, worker: Worker) -> Self {
         let message = format!(
             "the clock is {seconds} s behind the last id of worker {}: it was set back, or the clock of another machine is wrong; correct it, or wait until it has caught up",
@@ -311,8 +311,8 @@ impl Error {
     }
 }
 
-/// How far the clock may be behind the last id. Up to this limit, ids continue in the second of the
-/// last one, since synchronisation sets a clock back by less. Beyond it the clock is wrong, and
+/// The greatest number of seconds that the clock may be behind the last id. Within it, ids continue in the
+/// second of the last id, because synchronisation sets a clock back by less. Beyond it, the clock is wrong, and
 /// waiting would hide that.
 pub(crate) const MAX_BEHIND_SECONDS: u64 = 5;
 

@@ -1,12 +1,11 @@
 //! NASA Cumulus' unique granule ids: `<producer granule id>_<suffix>`.
 //!
-//! The suffix is the beginning of an MD5 in base64url, without padding and **with every `_`
-//! removed**. (The document's step 4 only says "slice"; its three reference implementations, and
-//! the released code of Cumulus, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id
-//! is everything after its last `_`.
+//! The suffix is the beginning of an MD5 in base64url, without padding and **with every `_` removed**. (The
+//! document's step 4 only says "slice". Its three reference implementations, and the released code of Cumulus,
+//! remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id is the text after its last `_`.
 //!
-//! The hash is that of the collection id (formula C, shipped since 2025), or of the collection id,
-//! `_` and a time in nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
+//! The MD5 is of the collection id (formula C, shipped since 2025), or of the collection id, `_` and a time in
+//! nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
 //! `<granule id>_<collection id>`; such ids are in use, and [`explain`] recognises them.
 //!
 //! Source: "Unique Granule ID Generation Strategy", by NASA Cumulus. Its errors are listed in
@@ -21,8 +20,7 @@ use md5::{Digest, Md5};
 
 use crate::model::{GranuleId, ParseError, quoted};
 
-/// A collection as Cumulus names it: `name___version`, where the version is a string (`001` is not
-/// `1`).
+/// A collection id of Cumulus: `name___version`. The version is a string (`001` is not `1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionId(String);
 
@@ -50,7 +48,7 @@ impl fmt::Display for CollectionId {
 pub struct HashLength(u8);
 
 impl HashLength {
-    /// Returns every length, the shortest first.
+    /// Returns all lengths, the shortest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (1..=22).map(HashLength)
     }
@@ -78,13 +76,13 @@ impl FromStr for HashLength {
     }
 }
 
-/// Creates the unique id of a producer's granule. With `nanoseconds`, the time is hashed too;
-/// `None` means that the same granule and collection give the same id at each call.
+/// Creates the unique id of a producer's granule. With `nanoseconds`, the time is also hashed. With `None`, the
+/// same granule and collection give the same id at each call.
 ///
 /// # Errors
 ///
-/// The hash is shorter than the requested suffix, or the id would be longer than 1,024 bytes
-/// or begin as no new one may.
+/// The hash is shorter than the requested suffix; or the id would be longer than 1,024 bytes, or would begin
+/// like no new id may.
 ///
 /// # Examples
 ///
@@ -108,7 +106,7 @@ pub fn unique(
     };
     let hash = hash(&hashed);
     let (asked, left) = (hash_length.get(), hash.len());
-    // The reference implementations then silently return a shorter suffix.
+    // In this case, the reference implementations silently return a shorter suffix.
     let too_short = || {
         ParseError::new(format!(
             "a suffix of {asked} characters cannot be made from {hashed}: without _ the hash has {left}"
@@ -128,8 +126,8 @@ fn hash(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(Md5::digest(text)).replace('_', "")
 }
 
-/// Splits a unique id into the producer's id and the suffix, at the last `_`, since a suffix has
-/// none. `None` if there is no `_`, or nothing on one side of it.
+/// Splits a unique id at its last `_` into the producer's id and the suffix, which has no `_`. `None` means
+/// that there is no `_`, or nothing on one side of it.
 pub fn split(granule_id: &GranuleId) -> Option<(&str, &str)> {
     let (producer, suffix) = granule_id.as_str().rsplit_once('_')?;
     (!producer.is_empty() && !suffix.is_empty()).then_some((producer, suffix))
@@ -153,8 +151,8 @@ impl fmt::Display for Formula {
     }
 }
 
-/// Returns the formula that made the suffix of an id, given its collection. `None` if the id is of
-/// another collection, or the time was hashed too, which cannot be recognised.
+/// Returns the formula that made the suffix of an id, given its collection. `None` means that the id belongs to
+/// another collection, or that the time was also hashed, which cannot be recognised.
 pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Option<Formula> {
     let formulas =
         [(Formula::C, collection.to_string()), (Formula::B, format!("{producer}_{collection}"))];

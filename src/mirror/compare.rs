@@ -1,4 +1,4 @@
-//! Comparing a mirror with its primary.
+//! Compares a mirror with its primary.
 
 use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
@@ -11,19 +11,18 @@ use crate::model::{
 };
 use crate::registry::{Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot};
 
-/// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
-/// read.
+/// A comparison of a mirror with its primary, after the primary's log was read.
 pub struct Comparison {
     status: HistoryComparison,
     mirror: Registry,
     pub(super) reading: Box<Reading>,
-    /// Where the primary is. `None` means that nothing is remembered of it.
+    /// The source of the primary. `None` means that nothing is remembered about it.
     source: Option<String>,
-    /// The options that are remembered with a pull.
+    /// The options to remember with a pull.
     options: PrimaryOptions,
-    /// The name that the primary's dataset has now, if it was asked for by a former one.
+    /// The present name of the primary's dataset, if it was requested by a former name.
     pub(super) renamed: Option<DatasetName>,
-    /// Whether the last pull left files that contradict the primary.
+    /// Whether the last pull left files whose content differs from the primary's.
     has_left: bool,
     /// The head that was read.
     pub(super) head: Box<FoundHead>,
@@ -31,34 +30,33 @@ pub struct Comparison {
 
 crate::model::debug_fields!(Comparison: status, mirror);
 
-/// What `status` says after a pull that left what is known here of some granules.
+/// The status text after a pull that kept this registry's records of some granules.
 pub(super) const LEFT: &str = "the mirror has the same granules, of which some have other bytes";
 
-/// What followed a comparison.
+/// The action that followed a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing.
     Compared,
-    /// The mirror was brought to the primary's set.
+    /// The mirror now holds the primary's set.
     Pulled,
-    /// It has the primary's granules, of which some keep other bytes. It was changed, or nothing was to do.
+    /// The mirror now holds the primary's granules, but some keep different content.
     Contradicted {
-        /// Whether it was changed.
+        /// Whether the pull changed the mirror.
         is_changed: bool,
     },
 }
 
-/// Compares what a mirror holds with its primary. A dataset that is not here, or has no history, holds
-/// nothing.
+/// Compares a mirror with its primary. A dataset that does not exist, or has no history, counts as empty.
 ///
-/// A log is read once, in a stream, and verified line by line; what must be sorted is kept in
-/// temporary files. What is reported of it is recomputed when the [differences](Comparison::differences)
-/// are read.
+/// The log is read once, as a stream, and verified line by line; data that must be sorted is stored in
+/// temporary files. Everything reported about the log is recomputed when the
+/// [differences](Comparison::differences) are read.
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary; [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a
-/// line of the log.
+/// Those of [`Snapshot::select`] for the primary;
+/// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line of the log is invalid.
 pub fn compare(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -81,7 +79,7 @@ pub fn compare(
     let before = before.transpose()?.flatten();
     let has_left = before.as_ref().is_some_and(|before| before.contradicts);
     let (reading, mut head) = read_primary(primary, mirror, dataset, held, before)?;
-    // That it was withdrawn is reported each time, until it is here, too.
+    // A withdrawal of the primary is reported each time, until the mirror is withdrawn, too.
     head.head.withdrawn = head.head.withdrawn.filter(|_| !is_withdrawn);
     let present = &head.head.record.name;
     let is_other = head.moved_to.is_some()
@@ -104,8 +102,8 @@ pub fn compare(
     Ok(compared)
 }
 
-/// Behind takes precedence over ahead: if each once held the other's set, the history of the
-/// primary decides.
+/// Compares the histories. Behind takes precedence over ahead: if each side once held the other's set, the
+/// history of the primary decides.
 fn status(
     mirror: &Registry,
     latest: Option<Instance>,
@@ -135,7 +133,7 @@ fn status(
     })
 }
 
-/// The last interval, up to an instance, in which an identifier (and a digest) was in force in its dataset.
+/// The last period, up to an instance, in which an identifier (and a digest) was in force in its dataset.
 fn last_in_force(
     snapshot: &Snapshot,
     (identifier, digest): (Identifier, Option<Digest>),
@@ -154,8 +152,8 @@ fn last_in_force(
 }
 
 impl Comparison {
-    /// Compares what is known of files, where the granules are the same and what is known of them is not.
-    /// Where they have other bytes, the digests say who is behind.
+    /// Compares the records of files if the granules are equal and the digests are not. If contents differ, the
+    /// digests decide which side is behind.
     fn compare_contents(&mut self) -> Result<()> {
         if self.status.status != MirrorStatus::Identical || self.status.is_digest_equal() {
             return Ok(());
@@ -179,8 +177,8 @@ impl Comparison {
         Ok(())
     }
 
-    /// Whether what is known of files at the point from which the mirror is brought up to date is known on
-    /// both sides: then the digest is proved, too.
+    /// Whether both sides have the same records of files at the change from which the mirror is updated. If so,
+    /// the digest is verified, too.
     pub(super) fn knows_the_same(&self) -> bool {
         self.reading.knows_the_same()
     }
@@ -189,7 +187,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// They cannot be read, or are not those that the head announces.
+    /// They cannot be read, or differ from those that the head announces.
     pub(super) fn annotations(
         &mut self,
         dataset: &DatasetName,
@@ -206,7 +204,7 @@ impl Comparison {
         Ok(annotations)
     }
 
-    /// Calls `show` for each change of the log: the ones that were read before, and the ones that were read now.
+    /// Calls `show` for each change of the log: those read before, then those read now.
     fn each_change(&self, dataset: &DatasetName, mut show: impl FnMut(&LogChange)) -> Result<()> {
         let first = self.reading.first_read();
         if let Some(source) = self.source.as_ref().filter(|_| first > 1) {
@@ -224,12 +222,12 @@ impl Comparison {
         })
     }
 
-    /// Compares a history with what was read of it before: it can be an older state, or another history.
+    /// Compares the log with the log that was read before. It can be an older state, or another history.
     fn recall(&mut self, dataset: &DatasetName) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
         let (changes, first) = (&self.reading.changes, self.reading.first_read());
         let (mut is_stale, mut first_difference) = (false, None);
-        // The changes before those that were read are the ones that are remembered.
+        // Only the changes that were read now are compared. Earlier ones are the remembered ones.
         let (mut found, mut unreadable) = (changes.iter(), None);
         self.mirror.snapshot()?.each_change_read(dataset, source, first - 1, |known| {
             match found.next() {
@@ -255,7 +253,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// How they compare, as far as their histories say.
+    /// The comparison of the histories.
     pub fn status(&self) -> &HistoryComparison {
         &self.status
     }
@@ -264,23 +262,22 @@ impl Comparison {
         self.status
     }
 
-    /// When and why the primary withdrew its dataset. `None`: it did not.
+    /// When and why the primary withdrew its dataset. `None` means that it did not.
     pub fn primary_withdrawn(&self) -> Option<&Withdrawal> {
         self.head.head.withdrawn.as_ref()
     }
 
-    /// Whether a comparison is remembered: the primary can be read again.
+    /// Whether the comparison can be remembered, because the primary can be read again.
     pub fn has_memory(&self) -> bool {
         self.source.is_some()
     }
 
-    /// Remembers what was read of the primary, so that the next comparison notices an older state of
-    /// its log, or another history. A log that contradicts what was read before replaces it only if
-    /// the mirror was pulled.
+    /// Remembers what was read of the primary, so that the next comparison detects an older state of its log,
+    /// or another history. A log that contradicts the remembered one replaces it only if the mirror was pulled.
     ///
     /// # Errors
     ///
-    /// the registry cannot be written.
+    /// The registry cannot be written.
     pub fn remember(
         &self,
         registry: &Registry,
@@ -293,7 +290,7 @@ impl Comparison {
         }
     }
 
-    /// What is to be remembered. `None`: nothing is remembered of the primary.
+    /// Returns what to remember. `None` means that nothing is remembered about the primary.
     pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
         let source = self.source.as_deref()?;
         let is_pulled =
@@ -305,13 +302,13 @@ impl Comparison {
         };
         let (changes, last_read) = (&self.reading.changes, self.reading.last_read());
         let first_difference = self.status.first_difference.map(|difference| difference.change);
-        // What a pull has left stays to be decided.
+        // Conflicts that a pull left stay unresolved.
         let contradicts = match outcome {
             Outcome::Compared => self.has_left && self.status.status == MirrorStatus::OtherContent,
             Outcome::Pulled => false,
             Outcome::Contradicted { .. } => true,
         };
-        // What the mirror follows from now on is the log that was pulled, also if it is an older state.
+        // The mirror now follows the log that was pulled, even if it is an older state.
         let forget_from = match self.status.status {
             MirrorStatus::Stale => Some(last_read + 1),
             _ => first_difference,
@@ -334,12 +331,12 @@ impl Comparison {
         })
     }
 
-    /// The granules that only one of them has, or of which something else is known; the left side is the
-    /// mirror's. The status is proved when all of them were read.
+    /// The granules that only one side has, or whose records of files differ. The left side is the mirror's.
+    /// The status is verified when all of them were read.
     ///
     /// # Errors
     ///
-    /// a registry or a temporary file cannot be read.
+    /// A registry or a temporary file cannot be read.
     pub fn differences(&self) -> Result<Differences> {
         let held = self.status.mirror.clone().map(Set::Instance);
         let (change, location) =

@@ -1,11 +1,11 @@
 //! Compares a mirror with its primary, and pulls the primary's set into the mirror.
 //!
-//! A *primary* is the archive that a mirror follows, by its log: at an address, in a published directory
-//! or a [`manifest`], or exported from a registry file. What is reported of it is recomputed or verified.
+//! A *primary* is the archive that a mirror follows. Its log is at an address, in a published directory or a
+//! [`manifest`], or is exported from a registry file. Everything reported about it is recomputed or verified.
 //!
-//! The guarantees: [`MirrorStatus::Identical`] means equal identifiers *and* equal rows. Every difference
-//! is reported, not only the first. A [pull](crate::Registry::pull) is one transaction, which is committed only if the
-//! mirror's identifier is then that of the primary.
+//! Guarantees: [`MirrorStatus::Identical`] means equal identifiers *and* equal rows. Every difference is
+//! reported, not only the first. A [pull](crate::Registry::pull) is one transaction, which is committed only if
+//! the mirror's identifier is then that of the primary.
 
 mod compare;
 pub(crate) mod log;
@@ -38,30 +38,30 @@ use crate::model::{
 };
 use crate::registry::ContentCounts;
 
-/// How a mirror compares with its primary, in one word.
+/// The status of a mirror compared with its primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MirrorStatus {
-    /// They hold the same granules, and no file of them has other bytes.
+    /// They hold the same granules, and no file has different content.
     Identical,
-    /// They hold the same granules, and files of some have other bytes.
+    /// They hold the same granules, and files of some have different content.
     OtherContent,
-    /// What the mirror holds, the primary once held; or the mirror has no history yet.
+    /// The primary once held the mirror's current set, or the mirror has no history yet.
     Behind,
-    /// What the primary holds, the mirror once held.
+    /// The mirror once held the primary's current set.
     Ahead,
-    /// Neither.
+    /// Neither ever held the other's current set.
     Diverged,
-    /// The log of the primary is an older state of the one that was read before.
+    /// The log of the primary is an older state of the log that was read before.
     Stale,
-    /// The log of the primary contradicts the one that was read before.
+    /// The log of the primary contradicts the log that was read before.
     Rewritten,
 }
 
 crate::model::shown_as_json!(MirrorStatus);
 
 impl MirrorStatus {
-    /// Why a mirror may not be pulled. `None`: it may.
+    /// Why a mirror must not be pulled. `None` means that it may be pulled.
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             MirrorStatus::Identical | MirrorStatus::OtherContent | MirrorStatus::Behind => None,
@@ -73,7 +73,7 @@ impl MirrorStatus {
     }
 }
 
-/// When an identifier was in force, and how long ago that is.
+/// When an identifier was in force, and how many changes ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryPosition {
@@ -81,11 +81,11 @@ pub struct HistoryPosition {
     pub since: Timestamp,
     /// The end of the period. `None` means that it has not ended.
     pub until: Option<Timestamp>,
-    /// How many changes there were since.
+    /// The number of changes since.
     pub changes_ago: u64,
 }
 
-/// The first change of a log that is not the one that was read before.
+/// The first change of a log that differs from the log that was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FirstDifference {
     /// Its number in the log, from 1.
@@ -94,29 +94,29 @@ pub struct FirstDifference {
     pub timestamp: Timestamp,
 }
 
-/// A mirror and its primary, as far as their histories say: before any granule is compared.
+/// A comparison of the histories of a mirror and its primary, before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryComparison {
-    /// In one word.
+    /// The status.
     pub status: MirrorStatus,
-    /// What is in force here. `None` means that nothing was ever ingested.
+    /// The instance of the mirror that is in force. `None` means that nothing was ever ingested.
     pub mirror: Option<Instance>,
-    /// What it is compared with.
+    /// The instance of the primary that the mirror is compared with.
     pub primary: Instance,
-    /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
-    /// was in force here. `None` otherwise, and for a mirror without a history whose primary never
-    /// was empty.
+    /// If behind: when the mirror's identifier was in force at the primary. If ahead: when the primary's
+    /// identifier was in force here. `None` for other statuses, and for a mirror without a history whose
+    /// primary was never empty.
     pub standing: Option<HistoryPosition>,
-    /// Rewritten: where. `None` otherwise.
+    /// If rewritten: the first difference. `None` for other statuses.
     pub first_difference: Option<FirstDifference>,
-    /// Of how many granules the bytes were compared, where the granules are the same and the digests are not.
-    /// `None` otherwise.
+    /// The numbers of granules with compared contents, if the granules are equal and the digests are not.
+    /// Otherwise `None`.
     pub contents: Option<ContentCounts>,
 }
 
 impl HistoryComparison {
-    /// Whether both have the same granules, and the same is known of their files.
+    /// Whether both have the same granules, and the same records of their files.
     pub fn is_digest_equal(&self) -> bool {
         let held = self.mirror.as_ref().map_or(Digest::EMPTY, |mirror| mirror.digest);
         held == self.primary.digest
@@ -148,7 +148,7 @@ impl HistoryComparison {
     }
 }
 
-/// The change, as a sentence: it contradicts what was read of the log before.
+/// A sentence: the change contradicts the log that was read before.
 impl fmt::Display for FirstDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FirstDifference { change, timestamp } = self;
@@ -157,7 +157,7 @@ impl fmt::Display for FirstDifference {
 }
 
 impl Warning {
-    /// That a primary withdrew the dataset that one of this registry follows.
+    /// A warning that a primary withdrew the dataset that a mirror in this registry follows.
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
         let at = found.timestamp;

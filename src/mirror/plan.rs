@@ -1,5 +1,5 @@
-//! What a mirror reads of its primary's log: all of it, or what follows the last set that both held; and what
-//! is found there.
+//! Decides which part of its primary's log a mirror reads, and reads it: the whole log, or the changes after
+//! the last set that both held.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::registry::{KnownPrimary, LogChanges, Registry, Replay, Work};
 
-/// What was read of a primary before. `None`: nothing.
+/// What was remembered about a primary. `None` means that nothing was.
 pub(super) fn known(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -28,13 +28,13 @@ pub(super) fn known(
     Ok(sources.into_iter().find(|known| known.source == source))
 }
 
-/// Whether an error is one in what was read of a log, and not of the registry or of a request.
+/// Whether an error is about the content of a log, and not about the registry or a request.
 pub(super) fn is_of_log(error: &Error) -> bool {
     error.kind() == ErrorKind::PrimaryInvalid || error.detail() == Some(ErrorDetail::NotAGranuleId)
 }
 
-/// The last of the changes that were read before, after one (0 means from the first), for which `is_wanted`
-/// returns `true`. It returns `None` to end the search.
+/// The last remembered change after number `after` for which `is_wanted` returns `Some(true)`. `after` is 0 to
+/// search from the first change. `is_wanted` returns `None` to end the search.
 pub(super) fn last_change_read(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -53,14 +53,14 @@ pub(super) fn last_change_read(
     Ok(found)
 }
 
-/// How many of the last changes are searched first.
+/// The number of latest changes that are searched first.
 const RECENT_CHANGES: u64 = 256;
 
 /// Reads the head and the log of a primary, from the mirror's last known change.
 ///
 /// # Errors
 ///
-/// Those of the place; a line is wrong, or contradicts those before;
+/// Those of the location; a line is wrong, or contradicts earlier lines;
 /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history.
 pub(super) fn read_primary(
     primary: &OpenPrimary,
@@ -79,8 +79,9 @@ pub(super) fn read_primary(
         return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
     }
     let base_after = |source: &str, after: u64| {
-        // What follows with the same digest states what that leaves out, which the mirror may lack. Whether
-        // the first one follows such a change is not known.
+        // Consecutive changes with the same digest add metadata that the digest does not cover, and the mirror
+        // may lack it. So the base is the first of them. For the first change after `after`, the previous one
+        // is not known, so it cannot be the base.
         let was_held = Cell::new(after > 0);
         last_change_read(mirror, dataset, source, after, |change| {
             let is_held = (change.identifier, change.digest) == held;
@@ -88,7 +89,7 @@ pub(super) fn read_primary(
             (change.number <= of.head.changes).then_some(is_base)
         })
     };
-    // Most nights it is one of the last.
+    // Usually, it is one of the latest.
     let last = before.and_then(|before| before.last);
     let recent = last.map_or(0, |last| last.number.saturating_sub(RECENT_CHANGES));
     let base = source.map(|source| match base_after(&source, recent) {
@@ -114,7 +115,7 @@ pub(super) fn read_primary(
         }
     };
     let reading = match read_after(base.clone()) {
-        // The log may not continue what was read before: it is read from the start, to find out where it
+        // The log may not continue the one that was read before. It is read from the start to find where it
         // differs.
         Err(error) if is_of_log(&error) && base.is_some() => read_after(None)?,
         read => read?,
@@ -122,29 +123,30 @@ pub(super) fn read_primary(
     Ok((reading, of))
 }
 
-/// A log, and what must be done to a mirror to hold the same.
+/// A log that was read, and the events that bring a mirror to its latest set.
 pub(super) struct Reading {
-    /// What the mirror holds.
+    /// The identifier and the digest of the mirror's set.
     held: (Identifier, Digest),
-    /// The first change since which the primary held last what the mirror holds, with what the digest says of
-    /// the files. `None` means that there is none yet: the log is read from its start.
+    /// The last change with which the primary came to hold the mirror's set, with the same digest. `None` means
+    /// that there is none yet: the log is read from its start.
     base: Option<LogChange>,
-    /// The events that lead from the base, or from nothing, to the latest change.
+    /// The events from the base, or from nothing, to the latest change.
     pub replay: Replay,
     /// The latest change, and where it was read.
     pub latest: Option<(LogChange, Option<SourceLocation>)>,
-    /// The change since which the primary held the granules that the mirror holds, if what was known of their
-    /// files was the same, or else it never was. `None` means that it never did, as far as the log was read.
+    /// The last change after which the primary held the mirror's granules. If the digests were ever equal, too,
+    /// only changes with that digest count. `None` means that there is none, as far as the log was read.
     since: Option<LogChange>,
-    /// The time of the change after that one.
+    /// The time of the change after `since`.
     after_since: Option<Timestamp>,
-    /// Every change that was read.
+    /// All changes that were read.
     pub changes: LogChanges,
 }
 
 impl Reading {
-    /// Begins to read a log for a mirror that holds `held`, after a change since which the primary held that
-    /// (`None`: from its start). `head`: where that change is stated; `None` means that this is not known.
+    /// Begins to read a log for a mirror that holds `held`. `base` is the change after which reading starts
+    /// (`None`: from the start of the log), with which the primary came to hold that set. `head` is the
+    /// location that contains `base`; `None` means that it is not known.
     pub fn begin(
         base: Option<LogChange>,
         head: Option<SourceLocation>,
@@ -161,22 +163,22 @@ impl Reading {
         }
     }
 
-    /// Whether the staged events begin with what the mirror holds.
+    /// Whether the events start from the mirror's set and digest.
     pub fn begins_with_mirror(&self) -> bool {
         self.base.is_some()
     }
 
-    /// Whether what is known of files at the point from which the log is replayed is known here, too, and
-    /// nothing else: the mirror holds what the primary held then, or nothing.
+    /// Whether both sides have the same records of files at the change from which the events start: the mirror
+    /// has the primary's digest of that time, or holds nothing.
     pub fn knows_the_same(&self) -> bool {
         self.begins_with_mirror() || self.held == (Identifier::EMPTY, Digest::EMPTY)
     }
 
-    /// Takes the next line of the log.
+    /// Processes the next line of the log.
     ///
     /// # Errors
     ///
-    /// its events contradict those before.
+    /// Its events contradict earlier ones.
     pub fn take(
         &mut self,
         log_line: LogLine,
@@ -200,7 +202,7 @@ impl Reading {
         }
         let was_held = |(last, _): &(LogChange, _)| (last.identifier, last.digest) == self.held;
         if is_held && !self.latest.as_ref().is_some_and(was_held) {
-            // What came before does not matter: from here on, the mirror is brought up to date.
+            // Earlier events are not needed: the mirror is updated from this change.
             self.base = Some(change.clone());
             self.replay = Replay::default();
         }
@@ -208,9 +210,9 @@ impl Reading {
         Ok(())
     }
 
-    /// The number of the first change that was read, or would be.
+    /// The number of the first change that was read, or of the next one if none was.
     pub fn first_read(&self) -> u64 {
-        // Nothing may have been read after the change from which the log goes on.
+        // There may be no changes after the base.
         self.changes.first().map_or_else(|| self.last_read() + 1, |(first, _)| first)
     }
 
@@ -219,13 +221,13 @@ impl Reading {
         self.latest.as_ref().map_or(0, |(latest, _)| latest.number)
     }
 
-    /// The instance of the primary, which is called so, that the mirror is compared with.
+    /// The instance of the primary to compare the mirror with. `name` is the name of its dataset.
     pub fn primary(&self, name: &DatasetName) -> Option<Instance> {
         let (latest, _) = self.latest.as_ref()?;
         Some(latest.to_instance(name, None))
     }
 
-    /// When the primary held what the mirror holds. `None` means that it never did.
+    /// The last period in which the primary held the mirror's set. `None` means that it never did.
     pub fn standing(&self) -> Option<HistoryPosition> {
         let since = self.since.as_ref()?;
         let changes_ago = self.last_read() - since.number;

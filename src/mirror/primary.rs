@@ -1,4 +1,4 @@
-//! The primary of a mirror: the log of a dataset, in a file, a directory or at an address.
+//! The primary of a mirror: the log of a dataset in a file, in a directory or at an address.
 
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{DatasetName, PrimaryOptions, Timestamp, quoted};
 use crate::registry::{self, Clock, Location, Registry, Withdrawn};
 
-/// The archive that a mirror follows, and its dataset.
+/// An opened primary: the archive that a mirror follows, and its dataset.
 pub struct OpenPrimary {
     pub(super) place: Arc<dyn Place>,
-    /// With which it is read. Without a dataset, any is accepted.
+    /// The options for reading it. Without a dataset, any dataset is accepted.
     pub(super) options: PrimaryOptions,
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
@@ -27,10 +27,10 @@ pub struct OpenPrimary {
 crate::model::debug_fields!(OpenPrimary: options, not_after);
 
 impl OpenPrimary {
-    /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
-    /// directory; or a registry file, whose dataset is exported, even while its owner writes.
+    /// Opens a manifest, compressed with gzip or not, a published directory, or a registry file. A manifest is
+    /// read when it is compared. The dataset of a registry is exported, even while its owner writes.
     ///
-    /// The dataset is the one of the options, the one with the name of the mirror, or the only one. Options for
+    /// The dataset is the one in the options, the one with the name of the mirror, or the only one. Options for
     /// requests are rejected.
     ///
     /// # Errors
@@ -58,8 +58,8 @@ impl OpenPrimary {
         let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
         read.map_err(failed)?;
         if registry::is_registry(&beginning) {
-            // Closing any handle on a file drops the locks of this process on it, so this one is
-            // closed before the registry is opened.
+            // Closing any handle on a file drops all locks of this process on it, so this one is closed before
+            // the registry is opened.
             drop(file);
             let registry = Registry::open(path, Clock::fixed(now))?;
             return OpenPrimary::of_registry(&registry, source, mirror, (options, now));
@@ -71,8 +71,8 @@ impl OpenPrimary {
         Ok(OpenPrimary::at(Arc::new(place), options, now))
     }
 
-    /// Opens a directory into which a dataset is published, or several. `None` means that nothing is
-    /// published there.
+    /// Opens a directory into which one or more datasets are published. `None` means that nothing is published
+    /// there.
     ///
     /// # Errors
     ///
@@ -88,15 +88,15 @@ impl OpenPrimary {
         let directory = place.directory().to_owned();
         let mut primary = OpenPrimary::at(Arc::new(place), options, now);
         if directory != path {
-            // Other datasets may be published there the next time.
+            // Other datasets may be published there later.
             let dataset = directory.file_name().and_then(|name| name.to_str()?.parse().ok());
             primary.options.primary_dataset = dataset;
         }
         Ok(Some(primary))
     }
 
-    /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call it. A manifest
-    /// from a stream has no time of publication.
+    /// Copies a manifest to a temporary file, and reads it from there. `name` is its name in messages. A
+    /// manifest from a stream has no time of publication.
     ///
     /// # Errors
     ///
@@ -124,18 +124,18 @@ impl OpenPrimary {
         Ok(Arc::new(ManifestFile::copy(manifest, name, max_bytes)?))
     }
 
-    /// A dataset at an address. Nothing is requested before it is compared.
+    /// A dataset at an address. Nothing is requested until it is compared.
     pub fn at_address(remote: Remote, options: PrimaryOptions) -> Self {
         let now = remote.now();
         OpenPrimary::at(Arc::new(remote), options, now)
     }
 
-    /// A place that was opened.
+    /// A primary at a location that is already open.
     pub(super) fn at(place: Arc<dyn Place>, options: PrimaryOptions, now: Timestamp) -> Self {
         OpenPrimary { place, options, not_after: now.latest_elsewhere() }
     }
 
-    /// Exports a dataset of a registry to a temporary file, to read it from there.
+    /// Exports a dataset of a registry to a temporary file, and reads it from there.
     fn of_registry(
         registry: &Registry,
         source: Option<String>,
@@ -166,7 +166,7 @@ impl OpenPrimary {
         let name = source.clone().unwrap_or_default();
         let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
         let place = ManifestFile::open(file, &name, source, max_bytes)?;
-        // The registry may have other datasets the next time.
+        // The registry may have other datasets later.
         let options = PrimaryOptions { primary_dataset: Some(dataset), ..options };
         Ok(OpenPrimary::at(Arc::new(place), options, now))
     }
@@ -186,7 +186,7 @@ fn refuse_request_options(path: &Path, options: &PrimaryOptions) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, message))
 }
 
-/// One more shows that there are more.
+/// One more than a message names, to detect that there are more.
 const LISTED_DATASETS: u32 = MAX_NAMED as u32 + 1;
 
 impl Error {
@@ -203,14 +203,14 @@ impl Error {
         Error::new(ErrorKind::Usage, format!("the age of {shown} is not known: {what}"))
     }
 
-    /// The log of a primary has no change.
+    /// The error for a log of a primary that has no change.
     pub(super) fn primary_has_no_history(name: &DatasetName) -> Self {
         let message = format!("the primary's {name} has no history yet: nothing was ever ingested");
         Error::new(ErrorKind::NoHistory, message)
             .with_hint("nothing was changed; try again when the primary has recorded a change")
     }
 
-    /// The primary does not have a dataset. `names` are some that it has.
+    /// The error for a dataset that the primary does not have. `names` are some that it has.
     pub(super) fn primary_dataset_unknown(name: &DatasetName, names: &[DatasetName]) -> Self {
         let message = format!("the primary has no dataset {name}; it has {}", named(names));
         Error::new(ErrorKind::PrimaryDatasetUnknown, message)

@@ -28,34 +28,35 @@ impl PullOptions {
         PullOptions::default()
     }
 
-    /// When the change takes effect. Default: now.
+    /// Sets when the change takes effect. Default: now.
     #[must_use]
     pub fn at(mut self, at: impl Into<Option<Timestamp>>) -> Self {
         self.at = at.into();
         self
     }
 
-    /// What to do if the mirror does not exist. Default: [`IfMissing::Fail`].
+    /// Sets what to do if the mirror does not exist. Default: [`IfMissing::Fail`].
     #[must_use]
     pub fn if_missing(mut self, if_missing: IfMissing) -> Self {
         self.if_missing = if_missing;
         self
     }
 
-    /// Changes any mirror, whatever its status, but only if it then holds exactly this set. A digest also takes the
-    /// primary's sizes and checksums where this registry recorded others from another source. Default: only a mirror that
-    /// follows the primary is changed: one without a history, or that is identical or behind. Any other has granules
-    /// that the primary never held together. The recorded values stay, unless the dataset has a limit of its own for
-    /// replacements.
+    /// Changes the mirror whatever its status, but only if it then holds exactly this set. With a digest, the
+    /// primary's sizes and checksums also replace those that this registry recorded from other sources.
     ///
-    /// [`PullReport::expect`] names the set.
+    /// Default: only a mirror that follows the primary is changed: one without a history, or that is identical
+    /// or behind. Any other has granules that the primary never held together. The recorded sizes and checksums
+    /// stay, unless the dataset has its own limit for replacements.
+    ///
+    /// [`PullReport::expect`] is the value that accepts the primary's set.
     #[must_use]
     pub fn expect(mut self, expect: impl Into<Option<Expected>>) -> Self {
         self.expect = expect.into();
         self
     }
 
-    /// Whether to roll the change back after everything was checked and computed. Default: it is committed.
+    /// Whether to check and compute everything, and then roll the change back. Default: it is committed.
     #[must_use]
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
@@ -69,44 +70,45 @@ impl PullOptions {
 pub struct PullReport {
     /// The status of the mirror before the pull.
     pub before: HistoryComparison,
-    /// What was done: nothing if the mirror was identical, or may not be changed.
+    /// The change that was made. Nothing changed if the mirror was identical, or must not be changed.
     pub applied: ChangeReport,
-    /// The name that the primary's dataset has now, if it was asked for by a former one.
+    /// The present name of the primary's dataset, if it was requested by a former name.
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
     pub primary_withdrawn: Option<Withdrawal>,
-    /// The set that the mirror would hold if everything were taken of the primary, for [`PullOptions::expect`].
-    /// `None` means that everything was taken.
+    /// The set that the mirror would hold if it accepted everything from the primary, for
+    /// [`PullOptions::expect`]. `None` means that it did accept everything.
     pub expect: Option<Expected>,
-    /// What was not taken of the primary, since something else is known here from elsewhere.
+    /// The granules whose content was not pulled, because this registry recorded different content from another
+    /// source.
     left: UnresolvedConflicts,
     agrees: bool,
 }
 
-/// The granules of which the primary states other bytes than are known here.
+/// The granules whose content at the primary differs from the recorded content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct UnresolvedConflicts {
-    /// How many there are.
+    /// The number of these granules.
     granules: u64,
-    /// The first of them, at most three, in words.
+    /// Descriptions of the first of them, at most three.
     named: Vec<String>,
 }
 
 impl PullReport {
-    /// Whether the mirror now holds the primary's set, and follows the primary's history; and no file of it
-    /// has other bytes.
+    /// Whether the mirror now holds the primary's set and follows the primary's history, and no file has
+    /// different content.
     pub fn is_identical(&self) -> bool {
         self.agrees && self.left.granules == 0
     }
 
-    /// Whether the mirror now has the primary's digest, too: nothing else is known here of any file.
+    /// Whether the mirror now also has the primary's digest: the records of all files are equal.
     pub fn is_digest_equal(&self) -> bool {
         let held = self.applied.in_force.as_ref();
         held.is_some_and(|held| held.digest == self.before.primary.digest)
     }
 
-    /// Warnings about the pull: annotations that are left out; that the primary renamed or withdrew its
-    /// dataset, and why the mirror is not identical to it. The mirror was named `mirror`.
+    /// Warnings about the pull of the mirror named `mirror`: annotations that were left out, a primary that
+    /// renamed or withdrew its dataset, and why the mirror is not identical to the primary.
     pub fn warnings(&self, mirror: &DatasetName) -> Vec<Warning> {
         let renamed = self.primary_renamed.as_ref().map(|present| {
             let message =
@@ -131,7 +133,7 @@ impl PullReport {
         annotations.into_iter().chain(renamed).chain(withdrawn).chain(not_identical).collect()
     }
 
-    /// Why nothing was changed, if nothing was.
+    /// Why nothing was changed. Only meaningful if nothing was.
     pub fn why_unchanged(&self) -> &'static str {
         if self.left.granules > 0 {
             return LEFT;
@@ -147,25 +149,25 @@ impl AsRef<ChangeReport> for PullReport {
     }
 }
 
-/// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
-/// identifier is the primary's. The mirror keeps its own timestamps and its own history.
+/// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting identifier is
+/// the primary's. The mirror keeps its own timestamps and its own history.
 ///
-/// A mirror that does not follow the primary is only changed to an expected set. That it is not is no error
-/// ([`PullReport::is_identical`]). What was read of a log is remembered with the change, in one
-/// transaction: neither is committed without the other. The primary's annotations are taken over, each of
-/// the instances of the mirror that have the annotated set. A primary from which the mirror was pulled, or
-/// to which it was already identical, is its default from then on; one of which the bytes contradict those
-/// that are known here only if the mirror was changed. A mirror that is added gets the
-/// primary's record, under its own name.
+/// A mirror that does not follow the primary is changed only to an expected set. If it is not changed, that is
+/// no error ([`PullReport::is_identical`]). The log that was read is remembered in the same transaction as the
+/// change. The primary's annotations are copied to the mirror's instances with the annotated sets. A new mirror
+/// gets the primary's metadata, under its own name.
 ///
-/// More than about 8 MiB of differences are kept in a temporary file.
+/// The primary becomes the default of the mirror if the mirror was changed, or was already identical to it. If
+/// contents conflict with those recorded here, it becomes the default only if the mirror was changed.
+///
+/// More than about 8 MiB of differences are stored in a temporary file.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to
-/// be created; those of [`compare`](super::compare()) for the primary; a refused change: the time is refused,
-/// another process has changed the mirror since and the identifier differs, another set is expected, or more
-/// granules would be deleted or added than is allowed.
+/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and must not be
+/// created; those of [`compare`](super::compare()) for the primary; the change is rejected: because of its
+/// time, because another process changed the mirror and the identifier differs, because another set is
+/// expected, or because more granules would be deleted or added than the limits allow.
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -253,7 +255,7 @@ pub fn pull(
     Ok(PullReport { applied, ..pulled })
 }
 
-/// Refuses a pull that changes nothing if the mirror holds another set than the expected one.
+/// Rejects a pull that changes nothing if the mirror holds a different set than expected.
 fn refuse_unexpected(
     expect: Option<Expected>,
     dataset: &DatasetName,
@@ -270,17 +272,17 @@ fn refuse_unexpected(
     }
 }
 
-/// What a change does with files of which other bytes are known here.
+/// What a change does with files whose content conflicts with the recorded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Conflicts {
-    /// They stay as they are, and are counted.
+    /// The recorded content stays, and the granules are counted.
     Left,
-    /// They become the primary's.
+    /// The files get the primary's content.
     Taken,
 }
 
-/// The change that makes the mirror hold what the primary does, and what it leaves of the primary. What is known
-/// of files afterwards is decided here, for each granule.
+/// Returns the change that makes the mirror hold the primary's set, and the conflicts that it leaves. This
+/// decides for each granule what is recorded of its files afterwards.
 fn change_of(
     comparison: &Comparison,
     conflicts: Conflicts,
@@ -313,11 +315,13 @@ fn change_of(
     Ok((change, left))
 }
 
-/// What is known of a granule after what the log says of it, and in what that contradicts what is known here
-/// from elsewhere, unless the log says that those bytes were replaced. `None` means that it says nothing.
+/// Returns the content of a granule after it is updated from the log, and the conflict with content recorded
+/// here from another source, as text. It is not a conflict if the log states that the recorded content was
+/// replaced. `None` means that the log has no records of the granule's files.
 ///
-/// Where both knew the same before, the log's word on bytes that were replaced is taken as it is, so that
-/// the mirror has the primary's digest. What the primary only adds is put beside what was found out here.
+/// If both sides had the same records before, the log's content of replaced files is used unchanged, so that
+/// the mirror gets the primary's digest. Metadata that the primary only adds is merged with the metadata
+/// recorded here.
 fn content_after(
     other: &ContentDifference,
     knows_the_same: bool,

@@ -1,4 +1,4 @@
-//! Reading what is at a place: the head of a log, the log, and what is beside it.
+//! Reads the head of a log, the log, and the files beside it, from any location.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::registry::{CitedSubsets, LoggedAnnotations};
 ///
 /// # Errors
 ///
-/// It cannot be read; what is wrong with it.
+/// It cannot be read, or is invalid.
 pub(crate) fn read_head(place: &dyn Place) -> Result<Box<FoundHead>> {
     let mut attempt = 1;
     loop {
@@ -28,7 +28,7 @@ pub(crate) fn read_head(place: &dyn Place) -> Result<Box<FoundHead>> {
     }
 }
 
-/// The error for a log that is not the one that its head announces.
+/// The error for a log that differs from what its head announces.
 fn contradiction(place: &dyn Place, of: &FoundHead, what: &str) -> Error {
     match place.location_of_head(of) {
         Ok(location) => Error::not_a_manifest(what).at(location),
@@ -36,15 +36,15 @@ fn contradiction(place: &dyn Place, of: &FoundHead, what: &str) -> Error {
     }
 }
 
-/// Takes what a verified line of a log contains, with its length and where it is.
+/// Receives the content of a verified line of a log, with its length and location.
 type Take<'a> = dyn FnMut(LogLine, Option<LogChange>, (u64, SourceLocation)) -> Result<()> + 'a;
 
 /// Reads a log after a change (`None`: from its start) to the end that its head announces. Every line is
-/// verified before it is taken.
+/// verified before it is passed to `take`.
 ///
 /// # Errors
 ///
-/// A line is wrong, or the log is not the one that the head announces; it cannot be read; those of `take`.
+/// A line is wrong, or the log differs from what the head announces; it cannot be read; those of `take`.
 pub(crate) fn read_log(
     place: &dyn Place,
     of: &FoundHead,
@@ -97,7 +97,7 @@ pub(crate) fn read_log(
     place.prove(of)
 }
 
-/// Reads what is left of a segment, which begins here in the log, unless a connection breaks.
+/// Reads the rest of a segment, unless a connection breaks. `begin` is the offset of the segment in the log.
 fn read_segment(
     (place, of, index): (&dyn Place, &FoundHead, usize),
     begin: u64,
@@ -124,7 +124,7 @@ fn read_segment(
             if !may_be_compressed || reader.bytes() > before {
                 return Failure::Lasting(error);
             }
-            // The line was damaged in the compressed form of the segment, perhaps not in the segment.
+            // The line was damaged in the compressed form of the segment, but perhaps not in the segment.
             reader.repeat();
             Failure::Passing(error, None)
         })?;
@@ -139,18 +139,17 @@ fn read_segment(
     Ok(())
 }
 
-/// How often the head and the files beside its log are read again because they changed meanwhile, and how
-/// long is waited before the first time.
+/// The number of times that the head and the files beside its log are read again because they changed
+/// meanwhile, and the first delay.
 const MAX_CHANGES: u32 = 5;
 const CHANGE_DELAY: Duration = Duration::from_millis(50);
 
-/// Reads what is beside a log, with the head that announces it. Both are replaced while a log is published,
-/// the head last: where they do not agree, both are read again. `read` returns the part that is not as it is
-/// announced.
+/// Reads the files beside a log, with the head that announces them. Publishing a log replaces both, the head
+/// last: if they do not agree, both are read again. `read` returns the part that differs from its announcement.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is never what a head announces.
+/// It cannot be read, or never agrees with a head.
 pub(super) fn read_beside<T>(
     place: &dyn Place,
     of: &mut FoundHead,
@@ -167,7 +166,7 @@ pub(super) fn read_beside<T>(
                 if now.head.check == of.head.check {
                     *of = *now;
                 } else {
-                    // Further changes: the caller reads them the next time.
+                    // The log has new changes, which the caller reads the next time.
                     of.head.subsets = now.head.subsets;
                     of.head.annotations = now.head.annotations;
                 }
@@ -187,11 +186,11 @@ pub(super) fn read_beside<T>(
     }
 }
 
-/// Why a line beside a log is refused.
+/// Why a line beside a log is rejected.
 enum Wrong {
-    /// What is wrong with it.
+    /// The line is invalid.
     Line(String),
-    /// It cannot be kept.
+    /// The line cannot be stored.
     Kept(Error),
 }
 
@@ -207,13 +206,13 @@ impl From<Error> for Wrong {
     }
 }
 
-/// Whether something beside a log is of a change up to a time (`None`: of none). In one file, it cannot be of
-/// one that came after the head: the next copy keeps that.
+/// Whether an item beside a log belongs to a change up to a time (`None`: to none). Items of later changes are
+/// left to the next copy. A single file never has them, because its head was written last.
 fn is_wanted(place: &dyn Place, of: Timestamp, until: Option<Timestamp>) -> bool {
     place.is_one_file() || until.is_some_and(|until| of <= until)
 }
 
-/// Reads the cited subsets of changes up to a time (`None`: of none).
+/// Reads the cited subsets of changes up to a time. `None` selects none.
 pub(super) fn subsets(
     place: &dyn Place,
     of: &FoundHead,
@@ -230,7 +229,7 @@ pub(super) fn subsets(
     Ok(if are_announced && !reader.is_cut() { Ok(subsets) } else { Err(Part::Subsets) })
 }
 
-/// Reads the annotations of changes up to a time (`None`: of none).
+/// Reads the annotations of changes up to a time. `None` selects none.
 pub(super) fn annotations(
     place: &dyn Place,
     of: &FoundHead,
@@ -247,12 +246,12 @@ pub(super) fn annotations(
     Ok(if are_announced { Ok(annotations) } else { Err(Part::Annotations) })
 }
 
-/// Reads the lines of a part beside a log, unless the head announces none. `take` returns whether a line is
-/// the last one of what it is of. Returns whether the lines are those that the head announces.
+/// Reads the lines of a part beside a log, unless the head announces none. `take` returns whether a line ends
+/// its subset or annotation. Returns whether the lines are those that the head announces.
 ///
 /// # Errors
 ///
-/// A line is refused, and the lines are those that the head announces.
+/// A line is rejected although the lines are those that the head announces.
 fn each_line(
     place: &dyn Place,
     of: &FoundHead,
@@ -265,7 +264,7 @@ fn each_line(
     }
     let (source, mut number): (Arc<str>, _) =
         (place.name(of, part).into(), place.lines_before(of, part)?);
-    // One byte more shows that there is more than was announced.
+    // One byte more detects a part that is longer than announced.
     let body = place.open(of, part, 0, 1)?.take(announced.bytes.saturating_add(1));
     let (mut body, mut line, mut wrong) = (BufReader::new(body), Vec::new(), None);
     let mut lines = Lines::default();
@@ -280,7 +279,7 @@ fn each_line(
         match take(&line, (source.to_string(), number)) {
             Ok(is_last) => lines.count += u64::from(is_last),
             Err(Wrong::Kept(error)) => return Err(error.into()),
-            // The lines after it are read, too: the head may be that of others.
+            // The remaining lines are read, too, because the head may announce different lines.
             Err(Wrong::Line(what)) => {
                 let error = Error::not_a_manifest(&what).at_line(&source, number);
                 wrong = wrong.or(Some(error));

@@ -1,4 +1,4 @@
-//! Copying the history of a primary, with its record, its cited subsets and its annotations.
+//! Copies the history of a primary, with its metadata, its cited subsets and its annotations.
 
 use super::MirrorStatus;
 use super::log::{LogLine, events};
@@ -13,10 +13,10 @@ use crate::model::{
 };
 use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Work};
 
-/// What was read of a primary to copy it.
+/// The part of a primary that was read to copy it.
 pub struct LogCopy {
     source: String,
-    /// What the primary holds since the last change of its log. `None` means that it has none.
+    /// The primary's set since the last change of its log. `None` means that the log has no changes.
     last: Option<(Identifier, Digest)>,
     changes: LogChanges,
 }
@@ -24,9 +24,9 @@ pub struct LogCopy {
 crate::model::debug_fields!(LogCopy: source);
 
 impl Primary {
-    /// Reads the log of a primary at an address into an import: what a dataset, which was copied from the same
-    /// address before, does not have yet, and all cited subsets and annotations. `None` means that the primary is
-    /// elsewhere.
+    /// Reads the log of a primary at an address into an import: the changes that a copy made from this address
+    /// does not have yet, and all cited subsets and annotations. `None` means that the primary is not at an
+    /// address.
     ///
     /// # Errors
     ///
@@ -52,9 +52,9 @@ impl Primary {
     }
 }
 
-/// Reads a log into an import, after a change up to which it was read before (`None`: from its start), and
-/// what is beside it. `advance` is called with the length of what is to be read, and for each line with its
-/// length and how many granules it has.
+/// Reads a log, after the last change that was read before (`None`: from its start), and the files beside it
+/// into an import. `advance` is called for each line with the number of bytes to read in all, the length of the
+/// line, and its number of granules.
 fn copy(
     place: &dyn Place,
     not_after: Timestamp,
@@ -89,7 +89,7 @@ fn copy(
         Ok(last)
     };
     let last = match read(base.as_ref(), &mut added) {
-        // Not what was read before: the import compares it with what is stored.
+        // The log differs from what was read before. The import compares it with the stored history.
         Err(error) if is_of_log(&error) && !added && base.is_some() => read(None, &mut added)?,
         last => last?,
     };
@@ -108,13 +108,14 @@ fn copy(
 }
 
 impl OpenPrimary {
-    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
-    /// it results in the identifier recorded in the log. `read` is called with the number of granules of
-    /// each line. Returns the record of the dataset.
+    /// Reads all changes, cited subsets and annotations into an import. The import then makes each change only
+    /// if it results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// each line. Returns the metadata of the dataset.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): what is wrong, and in which line.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): the log is invalid; the error has the
+    /// line.
     pub fn read_into(
         &self,
         import: &mut Import,
@@ -152,8 +153,8 @@ impl LogCopy {
         &self.source
     }
 
-    /// Applies the import, and remembers in the same transaction what was read, so that the next copy
-    /// reads only what is new.
+    /// Applies the import, and remembers in the same transaction what was read, so that the next copy reads
+    /// only new changes.
     ///
     /// # Errors
     ///

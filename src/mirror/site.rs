@@ -1,5 +1,5 @@
-//! A published site that is asked without a registry of one's own. What a set is named by leads to its
-//! dataset, whose log is read and proved, into a registry that lasts as long as it is asked.
+//! Queries a published site without a registry of one's own. The name of a set leads to its dataset. Its log is
+//! read and verified into a temporary registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,34 +19,34 @@ use crate::signed::Policy;
 /// The directory of the shards of a site.
 pub(crate) const SHARDS: &str = "di";
 
-/// What `publish` keeps in a directory of what it says about its site, in JSON.
+/// The file in a published directory in which `publish` stores metadata of the site, as JSON.
 pub(crate) const SITE: &str = ".accession-publish.json";
 
-/// The greatest number of datasets that are read at once: a site is not trusted.
+/// The greatest number of datasets that are read at once, because a site is not trusted.
 const MAX_DATASETS: usize = 100;
 
-/// The greatest length of a shard.
+/// The greatest length of a shard, in bytes.
 const MAX_SHARD_BYTES: u64 = 64 << 20;
 
-/// A period of a set, to which its identifier leads.
+/// A period of a set: the target of its identifier.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ShardPeriod {
-    /// When it came into force; of a subset, the set of which it is.
+    /// When the set came into force. For a subset, when its parent set did.
     pub from: Timestamp,
-    /// The dataset that held it.
+    /// The dataset that held the set.
     pub dataset: DatasetName,
-    /// When another one did. `None` means that it is in force, or that it is a subset.
+    /// When the next set came into force. `None` means that this one is in force, or is a subset.
     pub until: Option<Timestamp>,
     /// Whether it is a cited subset.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subset: bool,
 }
 
-/// The identifiers and the digests that begin with the same two digits.
+/// The identifiers and the digests with the same first two digits.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Shard {
-    /// Of each identifier, the first period first; of a digest that a set got later than its identifier, the
-    /// instances with it.
+    /// The periods of each identifier, the first one first. If the digest of a set changed within a period,
+    /// also the instances with each later digest.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,
     /// The identifier of each digest.
     pub digests: BTreeMap<String, Identifier>,
@@ -56,7 +56,7 @@ pub(crate) struct Shard {
 #[derive(Debug)]
 pub struct PublishedSite {
     root: Root,
-    /// The dataset whose directory was named in place of the root.
+    /// The dataset, if its directory was named instead of the root.
     dataset: Option<DatasetName>,
 }
 
@@ -67,11 +67,12 @@ enum Root {
 }
 
 impl PublishedSite {
-    /// The site at an address or in a directory: its root, or `datasets/NAME/` of it. Nothing is read yet.
+    /// The site at an address or in a directory, named by its root or by its `datasets/NAME/`. Nothing is read
+    /// yet.
     ///
     /// # Errors
     ///
-    /// The address cannot be read, or is not encrypted.
+    /// The address cannot be parsed, or is not encrypted.
     pub fn named(text: &str) -> Result<Self> {
         let path = text.trim_end_matches('/');
         let of_dataset = path.rsplit_once('/').and_then(|(before, name)| {
@@ -89,8 +90,8 @@ impl PublishedSite {
         Ok(PublishedSite { root, dataset })
     }
 
-    /// The address at which its identifiers resolve, without what a query has: its own or, of a directory,
-    /// that at which it was published. `None` means that none is known.
+    /// The address at which its identifiers resolve, without a query: its own address or, for a directory, the
+    /// address at which it was published. `None` means that none is known.
     ///
     /// # Errors
     ///
@@ -110,13 +111,13 @@ impl PublishedSite {
         Ok(kept["public_url"].as_str().map(str::to_owned))
     }
 
-    /// Reads the log of statements that is published there, by its keys in a policy: what was signed, with
-    /// the signatures of known keys, and the texts of its statements.
+    /// Reads the site's log of statements, with the keys in a policy: the signed checkpoint, the signatures of
+    /// known keys, and the texts of the statements.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PrimaryInvalid`]: none of these keys signed it, a file is missing, or is not what was signed;
-    /// those of requests.
+    /// [`ErrorKind::PrimaryInvalid`]: none of these keys signed it, a file is missing, or does not match the
+    /// checkpoint; those of requests.
     pub fn statements(
         &self,
         origin: &str,
@@ -135,12 +136,12 @@ impl PublishedSite {
         place.read(origin, policy)
     }
 
-    /// Reads the datasets that hold these sets into a temporary registry. Each change is proved by its
+    /// Reads the datasets that held these sets into a temporary registry. Each change is verified against its
     /// identifier.
     ///
     /// # Errors
     ///
-    /// A DOI, by which nothing is found there; a shard or a log cannot be read or is damaged;
+    /// A set is named by a DOI, which a site cannot look up; a shard or a log cannot be read or is damaged;
     /// [`ErrorKind::Temporary`].
     pub fn read(&self, specs: &[SetSpec], now: Timestamp) -> Result<Registry> {
         let registry = Registry::temporary(Clock::fixed(now))?;
@@ -181,10 +182,10 @@ impl PublishedSite {
             let mut import = Import::new();
             import.options = import.options.if_missing(IfMissing::Create);
             self.dataset(&name, now)?.read_into(&mut import, |_| {})?;
-            // Nothing was recorded after a withdrawal, of which the time is shown.
+            // Nothing was recorded after a withdrawal, so its time is used.
             let withdrawal = import.withdrawn.clone();
             let at = withdrawal.as_ref().map_or(now, |withdrawal| withdrawal.timestamp);
-            // What was recorded long ago is no sign of a wrong clock here.
+            // A time in the distant past does not indicate a wrong clock here.
             let registry = registry.with_clock(Clock::fixed(at).confirmed());
             registry.import(&name, &import)?;
             if let Some(Withdrawal { note, .. }) = withdrawal {

@@ -1,5 +1,5 @@
-//! The primary of a mirror, as it is named, or as it is remembered of the last pull; the comparison of a mirror
-//! with it, and a pull.
+//! The primary of a mirror, as a user names it or as it is remembered from the last pull; comparing a mirror
+//! with it, and pulling from it.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -20,10 +20,10 @@ use crate::registry::{
     NamesFact, Registry,
 };
 
-/// The archive that a mirror follows, and how it is read.
+/// The archive that a mirror follows, and the options for reading it.
 ///
-/// It is the address of a published dataset, a published directory, a manifest, compressed with gzip or not,
-/// or a registry file. Nothing is read before it is compared.
+/// It is the address of a published dataset, a published directory, a manifest (compressed with gzip or not),
+/// or a registry file. Nothing is read until it is compared.
 ///
 /// # Examples
 ///
@@ -50,68 +50,68 @@ crate::model::debug_fields!(Primary: options);
 
 #[derive(Clone)]
 enum Origin {
-    /// An address or a path that a user names. It may be a pipe or a device.
+    /// An address or a path from the user. It may be a pipe or a device.
     Place(PathBuf),
-    /// An address or a path that is remembered. A path is a regular file or a directory, as it was when the
+    /// A remembered address or path. A path must still be a regular file or a directory, as it was when the
     /// mirror was pulled from it.
     Remembered(PathBuf),
-    /// A manifest that can be read once, which was copied.
+    /// A copy of a manifest that could be read only once.
     Stream(Arc<dyn Place>),
 }
 
-/// A mirror that is being compared with its primary: an iterator over the granules that only one of them has,
-/// or of which something else is known. The left side is the mirror's.
+/// A comparison of a mirror with its primary in progress: an iterator over the granules that only one side has,
+/// or whose records of files differ. The left side is the mirror's.
 pub struct MirrorComparison {
     /// The present name of the mirror.
     dataset: DatasetName,
     comparison: Comparison,
     differences: Differences,
     registry: Registry,
-    /// Since when all files must have been checked. `None` means that they may never have been.
+    /// The time since which all files must have been checked. `None` means that no check is required.
     oldest: Option<Timestamp>,
 }
 
 crate::model::debug_fields!(MirrorComparison: dataset, comparison);
 
-/// A mirror that was compared with its primary.
+/// The result of comparing a mirror with its primary.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ComparedMirror {
     /// The present name of the mirror.
     pub dataset: DatasetName,
-    /// How they compare, in one word.
+    /// The comparison of the histories, with the status.
     pub status: HistoryComparison,
-    /// How many granules differ: the left side is the mirror's.
+    /// The numbers of granules that differ. The left side is the mirror's.
     pub counts: DifferenceCounts,
-    /// Whether the copy matches.
+    /// Whether the names, the checksums and the files of the copy match.
     pub facts: MirrorFacts,
-    /// What who compares them should know.
+    /// Warnings about the comparison.
     pub warnings: Vec<Warning>,
     requires_check: bool,
 }
 
 impl ComparedMirror {
-    /// Whether the mirror follows the history of its primary, and none of the facts is bad. Files that were never
-    /// checked are not, unless all had to be checked since a time.
+    /// Whether the mirror follows the history of its primary, and none of the facts is bad. Unchecked files are
+    /// bad only if a check was required.
     pub fn is_identical(&self) -> bool {
         self.status.status == MirrorStatus::Identical && !self.facts.is_bad(self.requires_check)
     }
 }
 
 impl MirrorComparison {
-    /// How they compare, as far as their histories say. It is proved by [`MirrorComparison::finish`].
+    /// The comparison of the histories. [`MirrorComparison::finish`] verifies it.
     pub fn history(&self) -> &HistoryComparison {
         self.comparison.status()
     }
 
-    /// Requires that all files were checked since a time. Default: they may never have been.
+    /// Requires that all files were checked since a time. Default: no check is required.
     #[must_use]
     pub fn checked_since(self, oldest: impl Into<Option<Timestamp>>) -> Self {
         MirrorComparison { oldest: oldest.into(), ..self }
     }
 
-    /// Reads the remaining differences, which proves both sides, and remembers what was read of the primary. A
-    /// registry that cannot be written can be compared all the same.
+    /// Reads the remaining differences, which verifies both sides, and remembers what was read of the primary.
+    /// If the registry cannot be written, a warning is returned instead.
     ///
     /// # Errors
     ///
@@ -166,11 +166,11 @@ impl From<&str> for Primary {
 impl FromStr for Primary {
     type Err = Error;
 
-    /// An address or a path.
+    /// Parses an address or a path.
     ///
     /// # Errors
     ///
-    /// It is not a valid address, although it looks like one.
+    /// It looks like an address, but is not a valid one.
     fn from_str(place: &str) -> Result<Self> {
         if Address::is_meant(place) {
             Address::parse(place, true)?;
@@ -180,20 +180,19 @@ impl FromStr for Primary {
 }
 
 impl Primary {
-    /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call
-    /// it.
+    /// Copies a manifest that can be read only once to a temporary file. `name` is its name in messages.
     ///
     /// # Errors
     ///
     /// The manifest cannot be read, or the temporary file cannot be written; it has more bytes than the options
-    /// permit; [`ErrorKind::Usage`]: an option is not for a manifest that is read once.
+    /// permit; [`ErrorKind::Usage`]: an option does not apply to such a manifest.
     pub fn from_reader(manifest: impl Read, name: &str, options: PrimaryOptions) -> Result<Self> {
         let origin = Origin::Stream(OpenPrimary::copy(manifest, name, &options)?);
         Ok(Primary { origin, ..Primary::from("").with_options(options) })
     }
 
-    /// A directory into which a dataset is published, or several: then it is the one with this name, or the only
-    /// one. `None` means that nothing is published there.
+    /// A directory into which datasets are published. If there are several, selects the one with this name.
+    /// `None` means that nothing is published there.
     ///
     /// # Errors
     ///
@@ -210,14 +209,14 @@ impl Primary {
         }))
     }
 
-    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
-    /// it results in the identifier recorded in the log. `read` is called with the number of granules of
-    /// each line. Returns the record of the dataset, which is the one with this name, or the only one.
+    /// Reads all changes, cited subsets and annotations into an import. The import then makes each change only
+    /// if it results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// each line. Returns the metadata of the dataset, which is the one with this name, or the only one.
     ///
     /// # Errors
     ///
-    /// The primary cannot be read;
-    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): what is wrong, and in which line.
+    /// The primary cannot be read; [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): the log is
+    /// invalid; the error has the line.
     pub fn read_into(
         &self,
         dataset: &DatasetName,
@@ -234,8 +233,8 @@ impl Primary {
         Primary { options, ..self }
     }
 
-    /// The name by which a mirror remembers it: an address without what is secret, or an absolute path. `None`
-    /// means that it is read once.
+    /// The name by which a mirror remembers it: an address without secrets, or an absolute path. `None` means
+    /// that it can be read only once.
     pub fn source(&self) -> Option<String> {
         self.place().map(|place| source_name(&place.to_string_lossy()))
     }
@@ -245,15 +244,15 @@ impl Primary {
         self.place().is_some_and(|place| Address::is_meant(&place.to_string_lossy()))
     }
 
-    /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
-    /// `None` means that `known` is another one.
+    /// The primary of the last pull of a mirror. `options` take precedence over the remembered ones. `None`
+    /// means that `known` is not the default primary.
     pub fn of_last_pull(known: KnownPrimary, options: PrimaryOptions) -> Option<Self> {
         let earlier = known.pull_options.filter(|_| known.is_default)?;
         let origin = Origin::Remembered(known.source.into());
         Some(Primary { origin, ..Primary::from("").with_options(options.or(&earlier)) })
     }
 
-    /// The same primary, which calls this before a request is repeated. It returns how long to wait: usually
+    /// Sets a function that is called before a request is repeated. It returns the time to wait, usually
     /// [`Retry::delay`].
     #[must_use]
     pub fn before_retry(
@@ -263,11 +262,11 @@ impl Primary {
         Primary { before_retry: Arc::new(before_retry), ..self }
     }
 
-    /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
+    /// The dataset at an address. Nothing is requested yet. `None` means that the primary is not at an address.
     ///
     /// # Errors
     ///
-    /// The address cannot be read, or is not encrypted; the file of certificates cannot be read.
+    /// The address cannot be parsed, or is not encrypted; the file of certificates cannot be read.
     pub(super) fn remote(&self, now: Timestamp) -> Result<Option<Remote>> {
         let Some(place) = self.place() else { return Ok(None) };
         let text = place.to_string_lossy();
@@ -291,8 +290,8 @@ impl Primary {
         }
     }
 
-    /// Opens the primary of a mirror. A pipe or a device that a user names is copied to a temporary file; one
-    /// that is remembered as a file is refused.
+    /// Opens the primary of a mirror. A pipe or a device from the user is copied to a temporary file. If a
+    /// remembered path is now a pipe or a device, it is rejected.
     ///
     /// # Errors
     ///
@@ -321,8 +320,8 @@ impl Primary {
         })
     }
 
-    /// Remembers that the primary could not be read, or that the mirror could not be pulled from it. Where
-    /// that cannot be remembered, the error is still reported.
+    /// Remembers that reading the primary or pulling from it failed. If that cannot be written, the original
+    /// error is still reported.
     fn remember_failure(&self, registry: &Registry, mirror: &DatasetName, error: &Error) {
         if let Some(source) = self.source()
             && error.kind() != ErrorKind::Interrupted
@@ -333,16 +332,16 @@ impl Primary {
 }
 
 impl Registry {
-    /// Compares a mirror with its primary. What was read of the primary is remembered when the comparison is
-    /// finished; that it cannot be read is remembered now.
+    /// Compares a mirror with its primary. What was read of the primary is remembered when the comparison
+    /// finishes. A failure to read it is remembered at once.
     ///
-    /// A log is read once, in a stream, and verified line by line; what must be sorted is kept in temporary
-    /// files.
+    /// The log is read once, as a stream, and verified line by line; data that must be sorted is stored in
+    /// temporary files.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist; the primary cannot be read;
-    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line of its log.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line of its log is invalid.
     pub fn compare_mirror(
         &self,
         mirror: &DatasetName,
@@ -362,16 +361,16 @@ impl Registry {
     }
 
     /// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
-    /// identifier is the primary's. The mirror keeps its own timestamps and its own history. That it failed is
-    /// remembered, unless a time that was named may be why.
+    /// identifier is the primary's. The mirror keeps its own timestamps and its own history. A failure is
+    /// remembered, unless the cause may be the time in the options.
     ///
-    /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
+    /// If the options do not allow the mirror to be changed, nothing is changed, which is not an error
     /// ([`PullReport::is_identical`]).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist, and is not to be created; the primary cannot
-    /// be read; the change is refused.
+    /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist, and must not be created; the primary cannot be
+    /// read; the change is rejected.
     pub fn pull(
         &self,
         mirror: &DatasetName,

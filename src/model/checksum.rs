@@ -1,4 +1,4 @@
-//! What is stated of a file: its path, and its checksums.
+//! The path and the checksums of a file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use super::message::ParseError;
 ///
 /// # Syntax
 ///
-/// Non-empty UTF-8 of at most [`FilePath::MAX_BYTES`] bytes without control characters. It does not begin
-/// with `/` or `./`, and no segment of it is `..`. Everything else is kept.
+/// Non-empty UTF-8 of at most [`FilePath::MAX_BYTES`] bytes without control characters. It does not begin with
+/// `/` or `./`, and no segment of it is `..`. Everything else is stored unchanged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(Box<str>);
 
@@ -20,7 +20,7 @@ impl FilePath {
     /// The greatest length of a path, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 1_024;
 
-    /// Checks `text` and takes it as a path.
+    /// Checks `text` and makes it a path.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl FilePath {
         FilePath::check(&text).map(|()| FilePath(text))
     }
 
-    /// Checks `text` without taking it.
+    /// Checks `text` without making it a path.
     pub(super) fn check(text: &str) -> Result<(), ParseError> {
         let bytes = text.len();
         if text.is_empty() {
@@ -71,7 +71,7 @@ impl FromStr for FilePath {
     }
 }
 
-/// What is stated of the bytes of a file at once. `None` means that it is not known.
+/// The size and one checksum of a file, computed or read together. `None` means that it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FileContent {
     /// Its size in bytes.
@@ -84,11 +84,11 @@ pub struct FileContent {
 ///
 /// # Syntax
 ///
-/// Written in lower case as below. Read in any case, with or without `-`, `_`, `/` and blanks: the
-/// spellings of UMM-G (`SHA-256`), PDR and Cumulus (`CKSUM`, `md5`), STAC, BagIt (`sha256`) and
-/// coreutils (`SHA256`). Any other name of at most [`OtherAlgorithm::MAX_CHARACTERS`] characters
-/// `a-z`, `0-9`, `.`, `_`, `/` and `-` that begins with a letter or a digit is kept, in lower case; only
-/// `size` is not one.
+/// Written in lower case, as in the list below. Read in any case, with or without `-`, `_`, `/` and blanks: the
+/// spellings of UMM-G (`SHA-256`), PDR and Cumulus (`CKSUM`, `md5`), STAC, BagIt (`sha256`) and coreutils
+/// (`SHA256`). Other names are accepted, and stored in lower case, if they begin with a letter or a digit and
+/// have at most [`OtherAlgorithm::MAX_CHARACTERS`] characters `a-z`, `0-9`, `.`, `_`, `/` and `-`. Only `size`
+/// is rejected.
 ///
 /// # Examples
 ///
@@ -118,16 +118,16 @@ pub enum Algorithm {
     Cksum,
     /// Adler-32 (RFC 1950).
     Adler32,
-    /// An algorithm that this program does not compute.
+    /// An algorithm that this program cannot compute.
     Other(OtherAlgorithm),
 }
 
-/// The name of an algorithm that this program does not compute, in lower case.
+/// The name of an algorithm that this program cannot compute, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OtherAlgorithm(Box<str>);
 
 impl OtherAlgorithm {
-    /// The greatest length of a name.
+    /// The greatest length of a name, in characters.
     pub const MAX_CHARACTERS: usize = 64;
 
     /// Returns the name.
@@ -164,7 +164,7 @@ impl Algorithm {
         }
     }
 
-    /// The number of bytes of its checksums. `None` means that it is not known.
+    /// The number of bytes of a checksum. `None` means that it is not known.
     pub fn checksum_bytes(&self) -> Option<usize> {
         match self {
             Algorithm::Md5 => Some(16),
@@ -177,8 +177,8 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm whose checksums have so many hexadecimal digits. `None` means that none or several
-    /// do: eight digits can be a `crc32` or an `adler32`.
+    /// The algorithm whose checksums have this number of hexadecimal digits. `None` means that no algorithm
+    /// does, or several: eight digits can be a `crc32` or an `adler32`.
     pub(crate) fn of_digits(digits: usize) -> Option<Algorithm> {
         let is_it = |algorithm: &Algorithm| algorithm.checksum_bytes() == Some(digits / 2);
         (digits > 8 && digits.is_multiple_of(2))
@@ -215,7 +215,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Whether an algorithm can have this name, which is followed by a colon where a set is listed.
+/// Whether `name` is allowed for an algorithm. In a canonical list, a colon follows it.
 fn is_name(name: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
     let is_part = |it: char| is_plain(it) || ['.', '_', '/', '-'].contains(&it);
@@ -229,8 +229,8 @@ fn is_name(name: &str) -> bool {
 ///
 /// # Syntax
 ///
-/// Lower-case hexadecimal digits; of `cksum` a decimal number; of an algorithm that this program does
-/// not compute, the value as it was given.
+/// Lower-case hexadecimal digits. A `cksum` is a decimal number. If this program cannot compute the algorithm,
+/// the value is stored and written unchanged.
 ///
 /// # Examples
 ///
@@ -245,7 +245,7 @@ fn is_name(name: &str) -> bool {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Checksum {
     algorithm: Algorithm,
-    /// The value, most significant byte first; of an unknown algorithm, its text.
+    /// The value, most significant byte first. For an unknown algorithm, its text.
     bytes: Box<[u8]>,
 }
 
@@ -253,8 +253,7 @@ impl Checksum {
     /// The greatest length of a checksum of an unknown algorithm, in bytes.
     pub const MAX_BYTES: usize = 512;
 
-    /// Reads a checksum. Hexadecimal digits may be in any case. Of `crc32` and `adler32`, leading zeros
-    /// may be missing.
+    /// Parses a checksum. Hexadecimal digits may be in any case. A `crc32` or `adler32` may lack leading zeros.
     ///
     /// # Errors
     ///
@@ -281,7 +280,7 @@ impl Checksum {
         }
     }
 
-    /// The checksum with these bytes, the most significant first; of an unknown algorithm, with this
+    /// The checksum with these bytes, the most significant first. For an unknown algorithm, the bytes are its
     /// text.
     ///
     /// # Errors
@@ -295,7 +294,7 @@ impl Checksum {
         }
     }
 
-    /// Whether a checksum of an algorithm can have these bytes.
+    /// Whether a checksum of the algorithm can have these bytes.
     pub(super) fn is_valid(algorithm: &Algorithm, bytes: &[u8]) -> bool {
         match algorithm.checksum_bytes() {
             Some(length) => bytes.len() == length,
@@ -309,7 +308,7 @@ impl Checksum {
         }
     }
 
-    /// Returns its place in the order of strength.
+    /// Returns its rank in the order of strength.
     pub(crate) fn strength(&self) -> Strength<'_> {
         let characters = match (&self.algorithm, self.algorithm.checksum_bytes()) {
             // A decimal number of 32 bits has at most 10 digits.
@@ -325,16 +324,15 @@ impl Checksum {
         &self.algorithm
     }
 
-    /// Returns the bytes of the value, the most significant first; of an unknown algorithm, those of its
-    /// text.
+    /// Returns the bytes of the value, the most significant first. For an unknown algorithm, those of its text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The place of a checksum in the order of strength: the strongest checksum of a file is the least.
+/// The rank of a checksum in the order of strength. The strongest checksum of a file is the least.
 ///
-/// The digest covers the strongest checksum of each file. Registries and logs list checksums in this order.
+/// The digest covers the strongest checksum of each file. Registries and logs sort checksums in this order.
 ///
 /// 1. `sha-512`, `sha-384`, `sha-256`
 /// 2. any other algorithm whose value has 56 characters or more, ascending by the bytes of the name
@@ -350,7 +348,7 @@ pub struct Strength<'a> {
 }
 
 impl<'a> Strength<'a> {
-    /// The strength of a checksum of this algorithm whose value has this number of characters.
+    /// The strength of a checksum of this algorithm, whose value has this number of characters.
     pub fn of(algorithm: &'a str, characters: usize) -> Self {
         let rank = match (algorithm, characters) {
             ("sha-512", _) => 0,
@@ -372,8 +370,8 @@ impl<'a> Strength<'a> {
     }
 }
 
-/// The value of each hexadecimal digit, and a greater one for other characters. A look-up has no branch that
-/// random digits could mislead: with one, a listing with checksums takes a fifth longer to read.
+/// The value of each hexadecimal digit, and a greater one for other characters. A table look-up has no branch
+/// that random digits could mispredict: with one, reading a listing with checksums takes a fifth longer.
 const DIGITS: [u8; 256] = {
     let mut values = [0xff; 256];
     let mut value = 0;
@@ -385,7 +383,7 @@ const DIGITS: [u8; 256] = {
     values
 };
 
-/// The bytes that hexadecimal digits stand for. `None` means that it has other characters, or an odd number.
+/// Decodes hexadecimal digits. `None` means that the text has other characters, or an odd length.
 fn from_hex(text: &str) -> Option<Box<[u8]>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let mut seen = 0;
@@ -398,7 +396,7 @@ fn from_hex(text: &str) -> Option<Box<[u8]>> {
     (rest.is_empty() && seen < 16).then_some(bytes)
 }
 
-/// The error of what is not a checksum of an algorithm.
+/// The error for a value that is not a checksum of the algorithm.
 fn not_of(algorithm: &Algorithm) -> ParseError {
     ParseError::new(match (algorithm, algorithm.checksum_bytes()) {
         (Algorithm::Cksum, _) => {
@@ -427,7 +425,7 @@ impl fmt::Display for Checksum {
 }
 
 impl fmt::Debug for Checksum {
-    /// The algorithm and the value, as a log has them: `sha-256:ba78…`.
+    /// Writes the algorithm and the value, as in a log: `sha-256:ba78…`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{self}", self.algorithm)
     }
@@ -436,7 +434,7 @@ impl fmt::Debug for Checksum {
 impl FromStr for Checksum {
     type Err = ParseError;
 
-    /// Reads what [`Debug`](fmt::Debug) writes.
+    /// Parses the format that [`Debug`](fmt::Debug) writes.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! The content of a granule: what is known of the bytes of its files, and how it compares with what is known
-//! in another place.
+//! The content of a granule: the records of its files, and how they compare with records elsewhere.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,53 +10,52 @@ use super::granule_id::GranuleId;
 use super::known_file::{EncodedFiles, FileRecord, encode};
 use super::message::{ParseError, quoted};
 
-/// What is known of the files of a granule, in ascending order of the bytes of their paths. Empty means
-/// that nothing is known.
+/// The records of the files of a granule, in ascending order of the bytes of their paths. Empty means that
+/// nothing is recorded.
 ///
-/// It is kept as it is stored, so that what is read of many granules is neither taken apart nor put together
-/// again.
+/// It contains the encoding that is stored, so that reading many granules needs no decoding and encoding.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Content {
     encoded: Box<[u8]>,
 }
 
-/// How much of a granule a statement is about.
+/// Which files of a granule new records cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Coverage {
     #[default]
-    /// All files of the granule: those that are not stated are no longer among them.
+    /// All files of the granule. Files without a new record are removed.
     Whole,
-    /// Only the files that are stated.
+    /// Only the files with a new record. Others stay.
     Named,
-    /// All that is known from then on: what is not stated of a file is no longer known.
+    /// All files and all their metadata. Earlier sizes and checksums that are not repeated are dropped.
     All,
 }
 
-/// The content of a granule after a statement.
+/// The content of a granule after it is updated with new records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) struct ContentUpdate {
-    /// The content after the statement.
+    /// The content after the update.
     pub content: Content,
-    /// What the statement changes.
+    /// The kind of the update.
     pub change: ContentChange,
-    /// The first conflict, if the statement replaces something.
+    /// The first conflict, if the update replaces something.
     pub conflict: Option<ContentConflict>,
 }
 
-/// What a statement does to what is known of a granule.
+/// The effect of new records on the recorded content of a granule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ContentChange {
-    /// It states what is known.
+    /// They add nothing.
     Nothing,
-    /// It adds a file, a size or an algorithm.
+    /// They add a file, a size, or a checksum of another algorithm.
     Describes,
-    /// A file has other bytes, or is no longer among those of the granule.
+    /// A file has different content, or is no longer a file of the granule.
     Replaces,
 }
 
-/// The first file of a granule whose new size or checksum differs from the recorded one, or which is listed
-/// twice with two of them. It converts into an [`Error`](crate::Error).
+/// The first conflict in a granule: a file whose new size or checksum differs from the recorded one, or which
+/// is listed twice with different ones. It converts into an [`Error`](crate::Error).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContentConflict {
     granule_id: GranuleId,
@@ -66,21 +64,21 @@ pub(crate) struct ContentConflict {
     difference: Difference,
 }
 
-/// Why two descriptions of a file contradict each other.
+/// Why two records of a file conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Difference {
     /// They have different sizes, or different checksums of one algorithm.
     Other { known: String, stated: String },
-    /// The same, of two descriptions in one list.
+    /// As above, but both records are in one list.
     ListedTwice { first: String, second: String },
     /// The file is not listed.
     NotListed,
-    /// Together they have more checksums than a file may have.
+    /// Together, the records have more checksums than a file may have.
     TooManyChecksums,
 }
 
 impl ContentChange {
-    /// What it means that this is known after that.
+    /// The effect of replacing the recorded content `before` by `after`.
     pub(crate) fn of(before: EncodedFiles<'_>, after: EncodedFiles<'_>) -> Self {
         if before == after {
             return ContentChange::Nothing;
@@ -90,20 +88,20 @@ impl ContentChange {
 }
 
 impl Content {
-    /// The greatest length of what is known of the files of a granule, in bytes of its encoding.
+    /// The greatest length of the content of a granule, in bytes of its encoding.
     pub const MAX_BYTES: usize = 2 * 1_024 * 1_024;
 
-    /// What some statements say together, in any order.
+    /// Merges records in any order.
     ///
     /// # Errors
     ///
-    /// Two of them contradict each other, or a file has more than [`FileRecord::MAX_CHECKSUMS`].
+    /// Two records conflict, or a file has more than [`FileRecord::MAX_CHECKSUMS`] checksums.
     pub fn of(granule_id: &GranuleId, stated: Vec<FileRecord>) -> Result<Self, ParseError> {
         let merged = Content::merged(granule_id, stated);
         merged.map_err(|conflict| ParseError::new(conflict.to_string()))
     }
 
-    /// As [`Content::of`]; the error says which file it is about.
+    /// Like [`Content::of`], but the error names the file.
     pub(crate) fn merged(
         granule_id: &GranuleId,
         mut stated: Vec<FileRecord>,
@@ -120,7 +118,7 @@ impl Content {
                 return Err(ContentConflict::of(granule_id, file.own_path(), difference));
             }
             known.merge(&file);
-            // This is checked after each file, so that a merge never handles many checksums.
+            // This is checked after each file, so a merge never handles many checksums.
             if known.has_too_many_checksums() {
                 let difference = Difference::TooManyChecksums;
                 return Err(ContentConflict::of(granule_id, file.own_path(), difference));
@@ -133,7 +131,7 @@ impl Content {
         Content { encoded: encode(files).into() }
     }
 
-    /// Whether nothing is known.
+    /// Whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
         self.encoded.is_empty()
     }
@@ -143,8 +141,8 @@ impl Content {
         self.encoded().decode()
     }
 
-    /// The content after a statement. If a file is contradicted, its recorded metadata is dropped, and the
-    /// stated metadata stays. The result can have more checksums of a file than a registry stores.
+    /// Returns the content after an update with new records. If a file's new record conflicts with its earlier
+    /// one, the earlier one is dropped. A file of the result can have more checksums than a registry stores.
     pub(crate) fn after(
         &self,
         granule_id: &GranuleId,
@@ -222,14 +220,13 @@ impl From<EncodedFiles<'_>> for Content {
     }
 }
 
-/// Where the file with a path is among others, or would be.
+/// The index of the file with a path (`Ok`), or where it would be inserted (`Err`), as in a binary search.
 fn place(files: &[FileRecord], granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
     files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
 impl Difference {
-    /// The difference between two descriptions of a file. `None` means that they do not contradict each
-    /// other.
+    /// The difference between two records of a file. `None` means that they do not conflict.
     fn between(known: &FileRecord, stated: &FileRecord) -> Option<Self> {
         let (known, stated) = known.differing(stated)?;
         Some(Difference::Other { known, stated })
@@ -251,12 +248,12 @@ impl ContentConflict {
         self.path.as_ref().map_or(self.granule_id.as_str(), FilePath::as_str)
     }
 
-    /// Whether both descriptions are in one list, which is wrong whatever is recorded.
+    /// Whether both records are in one list, which is wrong whatever the registry has recorded.
     pub(crate) fn is_within_list(&self) -> bool {
         matches!(self.difference, Difference::ListedTwice { .. } | Difference::TooManyChecksums)
     }
 
-    /// The conflict in words, of two sides, which are somewhere in words.
+    /// The conflict as text. `left` and `right` are phrases for the two sides, such as "here" and "there".
     pub(crate) fn between(&self, [left, right]: [&str; 2]) -> String {
         let file = self.file();
         match &self.difference {
@@ -297,8 +294,7 @@ impl fmt::Display for ContentConflict {
 
 impl std::error::Error for ContentConflict {}
 
-/// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what
-/// is known.
+/// The record of a file in JSON. The path is omitted if it equals the id of the granule.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct WrittenFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,7 +306,7 @@ pub(crate) struct WrittenFile {
 }
 
 impl Serialize for Content {
-    /// The files, as they are written in a log and in the command line's JSON.
+    /// Serializes the files as in a log and in the command line's JSON.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.files().iter().map(|file| WrittenFile {
             path: file.own_path().map(|path| path.as_str().to_owned()),
@@ -321,11 +317,11 @@ impl Serialize for Content {
 }
 
 impl Content {
-    /// What is written of the files of a granule.
+    /// Makes content from deserialized records of files.
     ///
     /// # Errors
     ///
-    /// What is wrong: a path, a checksum, or files that contradict each other.
+    /// A path or a checksum is invalid, or files conflict.
     pub(crate) fn from_written(
         granule_id: &GranuleId,
         written: Vec<WrittenFile>,
@@ -350,23 +346,23 @@ impl Content {
     }
 }
 
-/// How what is known of a granule compares with what is known of it elsewhere.
+/// The result of comparing the content of a granule with its content elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ContentMatch {
-    /// On one side nothing is known.
+    /// One side has no records.
     Unknown,
-    /// Each file is also on the other side, with the same bytes. The other side may have more files.
+    /// Each file also exists on the other side, with equal content. The other side may have more files.
     Equal,
-    /// A file has no algorithm in common on both sides.
+    /// A file's two records have no checksum algorithm in common.
     NotComparable,
-    /// A file has different content, or the other side lacks it.
+    /// A file has different content, or does not exist on the other side.
     Other(ContentConflict),
 }
 
 impl Content {
-    /// Compares what is known here with what is known elsewhere, as a statement of it would change what is known
-    /// here: a file that is not there is gone, and one more file replaces nothing. But paths may be others, as
-    /// in another archive: see [`counterparts`].
+    /// Compares this content with content elsewhere, as if the latter were an update of this one. A file that
+    /// is missing elsewhere is a conflict, and an additional file is not. Paths may differ, because archives
+    /// store files in different directories: see [`counterparts`].
     pub(crate) fn compare(&self, granule_id: &GranuleId, other: &Content) -> ContentMatch {
         if self.is_empty() || other.is_empty() {
             return ContentMatch::Unknown;
@@ -399,11 +395,11 @@ impl Content {
     }
 }
 
-/// The file elsewhere that is the same as each of these. `None` means that it is not there.
+/// The counterpart of each file in `others`. `None` means that it has none.
 ///
-/// Files are matched by path, and the rest by the last segments of their paths where these are unique. If each side
-/// has one file, and one of them has the id instead of a path, or both have a checksum of one algorithm, they
-/// are the same. Costs a look-up a file.
+/// Files are matched by path, then by the last segment of the path if it is unique. If each side has one file,
+/// these two match if one has no own path, or if both have a checksum of the same algorithm. Costs one look-up
+/// for each file.
 fn counterparts<'a>(
     granule_id: &GranuleId,
     files: &[FileRecord],
@@ -434,8 +430,8 @@ fn counterparts<'a>(
     places.into_iter().map(|place| others.get(place?)).collect()
 }
 
-/// Where the files are that are not matched yet, by the last segments of their paths. `None` means that several have
-/// this one.
+/// The indices of the unmatched files by the last segments of their paths. `None` means that several files have
+/// this segment.
 fn by_last_segment<'a>(
     granule_id: &'a GranuleId,
     files: &'a [FileRecord],
@@ -602,7 +598,7 @@ mod tests {
         assert!(decoded(&a) && decoded(&[a.clone(), b.clone()].concat()));
         assert!(!decoded(&[b, a.clone()].concat()), "paths");
         assert!(!decoded(&[a.clone(), a].concat()), "one path twice");
-        // The path of a file is left out if it equals the id.
+        // The path of a file is omitted if it equals the id.
         assert!(decoded(&[2, 1]) && !decoded(&sized(id().as_str())));
         assert!(!decoded(&[2, 1, 2, 1]), "two files without a path");
         let zebra = sized("z");
@@ -637,7 +633,7 @@ mod tests {
         assert_eq!(compare(&both, &[nc.clone(), swapped.clone()]), lost);
         assert_eq!(compare(&both, std::slice::from_ref(&nc)), lost);
         assert_eq!(compare(std::slice::from_ref(&xml), std::slice::from_ref(&swapped)), lost);
-        // One more file replaces nothing, as in a statement.
+        // As in an update, an additional file is not a conflict.
         assert_eq!(compare(std::slice::from_ref(&nc), &both), "Equal");
         assert_eq!(
             compare(&[nc.clone(), swapped], &[nc.clone(), xml, file("b.xml", Some(2), None)]),
@@ -679,12 +675,12 @@ mod tests {
         let renamed = file("x/c.nc", Some(1), md5);
         assert!(is_other(compare(std::slice::from_ref(&a), std::slice::from_ref(&renamed))));
         assert_eq!(compare(&[file("x/a.nc", None, md5)], &[renamed]), ContentMatch::Equal);
-        // A last segment that several files have says nothing, unless the others are matched by path.
+        // A last segment that several files have does not match, unless the other files are matched by path.
         let two = [file("x/a", Some(1), None), file("y/a", Some(1), None)];
         let others = [file("v/a", Some(1), None), file("w/a", Some(1), None)];
         assert!(is_other(compare(&two, &others)));
         assert_eq!(compare(&two, &[two[0].clone(), others[1].clone()]), ContentMatch::Equal);
-        // Where nothing is known of the files, nothing is compared.
+        // If one side has no records, nothing is compared.
         assert_eq!(content(&two).compare(&id(), &Content::default()), ContentMatch::Unknown);
     }
 
@@ -695,7 +691,7 @@ mod tests {
             content(&(0..20_000).map(one).collect::<Vec<_>>())
         };
         let (one, other) = (files("x"), files("y"));
-        // To compare each file with each would take minutes.
+        // Comparing each file with each other file would take minutes.
         assert_eq!(one.compare(&id(), &other), ContentMatch::Equal);
     }
 

@@ -79,7 +79,7 @@ fn no_name() -> ParseError {
     ParseError::new("a creator has a name: \"Family, Given\", or the name of an organisation")
 }
 
-/// The name and the ORCID in parentheses after it. What looks like an ORCID must be valid.
+/// Splits a name from the ORCID in parentheses after it. Text that looks like an ORCID must be valid.
 fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), ParseError> {
     let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
     let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
@@ -104,7 +104,7 @@ impl Creator {
     /// # Errors
     ///
     /// - `("", "Curt")`: it has no name
-    /// - `("Foo, Inc", "X")`: it would be read as another creator
+    /// - `("Foo, Inc", "X")`: it would be parsed as a different creator
     pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, ParseError> {
         let [family, given] = [family, given].map(|part| part.trim().to_owned());
         Creator::Person { family, given, orcid }.unambiguous()
@@ -114,12 +114,12 @@ impl Creator {
     ///
     /// # Errors
     ///
-    /// - ``: it has no name
+    /// - `""`: it has no name
     pub fn organisation(name: &str) -> Result<Self, ParseError> {
         Creator::Organisation { name: name.trim().to_owned() }.unambiguous()
     }
 
-    /// Returns the creator if its written form is read as the same creator.
+    /// Returns the creator if its written form is parsed as the same creator.
     fn unambiguous(self) -> Result<Self, ParseError> {
         if self.name().is_empty() {
             return Err(no_name());
@@ -150,9 +150,8 @@ impl Creator {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the given names of a person and the suffix of the whole name, such as `Jr.`. The suffix
-    /// is read after the given names or, as in BibTeX, before them. Either is empty if there is
-    /// none.
+    /// Returns the given names of a person and the suffix of the whole name, such as `Jr.`. The suffix may be
+    /// written after the given names or, as in BibTeX, before them. A missing part is empty.
     ///
     /// # Examples
     ///
@@ -177,7 +176,8 @@ impl Creator {
         }
     }
 
-    /// Returns the ORCID of a person. `None` if it is not known, or for an organisation.
+    /// Returns the ORCID of a person. `None` means that it is not known, or that the creator is an
+    /// organisation.
     pub fn orcid(&self) -> Option<&Orcid> {
         match self {
             Creator::Person { orcid, .. } => orcid.as_ref(),
@@ -187,7 +187,7 @@ impl Creator {
 }
 
 impl fmt::Display for Creator {
-    /// Writes the creator so that it is read as the same creator.
+    /// Writes the creator so that it is parsed as the same creator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Creator::Person { family, given, orcid } => {
@@ -201,8 +201,8 @@ impl fmt::Display for Creator {
                 }
             }
             Creator::Organisation { name } => {
-                // Braces also around a name that would otherwise lose its own, or whose end would be
-                // read as an ORCID.
+                // Braces are also needed if the name would otherwise lose its own, or its end would be parsed
+                // as an ORCID.
                 let is_plain =
                     !name.contains(',') && !name.starts_with('{') && !name.ends_with(')');
                 if is_plain { f.write_str(name) } else { write!(f, "{{{name}}}") }

@@ -1,16 +1,16 @@
-//! Which datasets an operation is about.
+//! The choice of datasets for an operation.
 
 use super::dataset_name::DatasetName;
 
 /// The datasets that an operation shows, publishes or verifies.
 ///
-/// A filter that names no dataset selects none: a front end says [`DatasetFilter::All`] if its user named
-/// none and means all.
+/// A filter without names selects no dataset. If the user named none and means all, a front end must use
+/// [`DatasetFilter::All`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatasetFilter {
     /// Every dataset.
     All,
-    /// The datasets that have one of these names, or had it before they were renamed.
+    /// The datasets that have, or had before a rename, one of these names.
     Only(Vec<DatasetName>),
 }
 
@@ -21,7 +21,7 @@ impl From<DatasetName> for DatasetFilter {
 }
 
 impl DatasetFilter {
-    /// The datasets that both filters name.
+    /// The datasets that both filters select.
     pub(crate) fn both(&self, other: &DatasetFilter) -> DatasetFilter {
         match (self, other) {
             (DatasetFilter::All, filter) | (filter, DatasetFilter::All) => filter.clone(),

@@ -9,10 +9,10 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 ///
 /// # Syntax
 ///
-/// 1 to 200 ASCII letters, digits and `. _ - :`, the first of them a letter or a digit, without
-/// `..`. A name becomes part of paths and addresses, so it has no `/`; `@` separates the name from
-/// the time in `NAME@TIME`. A name is not an [`Identifier`], and does not begin with `DI:`, `sha256:` or
-/// `doi:`, because commands accept identifiers, digests and DOIs in the same place.
+/// 1 to 200 ASCII letters, digits and `. _ - :`, without `..`, beginning with a letter or a digit. A name
+/// becomes part of paths and addresses, so it has no `/`; `@` separates the name from the time in `NAME@TIME`.
+/// A name is not an [`Identifier`], and does not begin with `DI:`, `sha256:` or `doi:`, because commands accept
+/// identifiers, digests and DOIs where they accept names.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ impl DatasetName {
     }
 }
 
-/// What names of other things begin with.
+/// The prefixes of identifiers, digests and DOIs.
 const MARKS: [&str; 3] = ["DI:", "sha256:", "doi:"];
 
 fn is_allowed(character: char) -> bool {
@@ -50,7 +50,7 @@ impl FromStr for DatasetName {
     /// # Errors
     ///
     /// - `""`, or 201 characters: the length
-    /// - `"FOOL2@2001-01-02"`, `"10.5067/ABC"`, `"größe"`: a character that names do not have
+    /// - `"FOOL2@2001-01-02"`, `"10.5067/ABC"`, `"größe"`: a character that is not allowed in names
     /// - `".hidden"`, `"-o"`, `":a"`: does not begin with a letter or a digit
     /// - `"A..B"`: two dots in a row
     /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
@@ -83,7 +83,7 @@ impl FromStr for DatasetName {
                 "a dataset name begins with a letter or a digit, unlike {name}"
             ));
         }
-        // In a path, they name the parent directory.
+        // In a path, two dots are the parent directory.
         if text.contains("..") {
             return refused(format!(
                 "a dataset name cannot contain two dots in a row, as {name} does"

@@ -6,12 +6,13 @@ use std::str::FromStr;
 use super::identifier::{Digest, Identifier};
 use super::message::ParseError;
 
-/// The set that a dataset must hold after a change: all digits of its identifier, or of its digest if the
-/// change replaces contents, which an identifier does not cover.
+/// The set that a dataset must hold after a change: all digits of its identifier. If the change replaces
+/// contents, which an identifier does not cover, all digits of its digest.
 ///
 /// # Syntax
 ///
-/// `DI:` and 32 hexadecimal digits, or `sha256:` and 64. An abbreviation could stand for another set.
+/// `DI:` and 32 hexadecimal digits, or `sha256:` and 64. Abbreviations are rejected, because they could mean
+/// another set.
 ///
 /// # Examples
 ///
@@ -33,7 +34,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// Whether the set with this identifier and this digest is the expected one.
+    /// Whether the set with this identifier and digest is the expected one.
     pub fn is(self, identifier: Identifier, digest: Digest) -> bool {
         match self {
             Expected::Identifier(expected) => expected == identifier,
@@ -41,7 +42,7 @@ impl Expected {
         }
     }
 
-    /// Another set, named in the same way as this one.
+    /// Names another set in the same way: by its identifier or by its digest.
     pub(crate) fn other(self, identifier: Identifier, digest: Digest) -> Self {
         match self {
             Expected::Identifier(_) => Expected::Identifier(identifier),
@@ -55,7 +56,7 @@ impl FromStr for Expected {
 
     /// # Errors
     ///
-    /// It is neither a whole identifier nor a whole digest.
+    /// The text is neither a whole identifier nor a whole digest.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let identifier = || text.parse().map(Expected::Identifier);
         let whole = text.parse().map(Expected::Digest).or_else(|_| identifier());

@@ -8,13 +8,13 @@ use super::message::ParseError;
 ///
 /// # Syntax
 ///
-/// Non-empty UTF-8 of at most [`GranuleId::MAX_BYTES`] bytes without control characters
-/// (U+0000–U+001F, U+007F–U+009F). With LF allowed, two different sets could have the same chain
-/// input. Everything else is kept unchanged: spaces, including those at the ends, `#`, `/`, `:`,
-/// quotes, any script, ids that look like numbers, and ids that differ only in case.
+/// Non-empty UTF-8 of at most [`GranuleId::MAX_BYTES`] bytes without control characters (U+0000–U+001F,
+/// U+007F–U+009F). With LF allowed, two different sets could have the same chain input. Everything else is
+/// stored unchanged: spaces, including those at the ends, `#`, `/`, `:`, quotes, any script, ids that look like
+/// numbers, and ids that differ only in case.
 ///
-/// A new id also does not begin with U+FEFF or with `./`. Registries from
-/// before this rule may have such ids, so they can be read.
+/// A new id also must not begin with U+FEFF or with `./`. Older registries may contain such ids, so they can be
+/// read.
 ///
 /// # Total ordering
 ///
@@ -38,7 +38,7 @@ impl GranuleId {
     /// The greatest length of an id, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 1_024;
 
-    /// Checks `text` and takes it as an id. An owned string is not copied.
+    /// Checks `text` and makes it an id. An owned string is not copied.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl GranuleId {
         GranuleId::new(text)
     }
 
-    /// Checks whether `text` is an id, without making one.
+    /// Checks that `text` is a valid id, without making one.
     pub fn check(text: &str) -> Result<(), ParseError> {
         if text.is_empty() {
             return Err(ParseError::fixed("a granule id cannot be empty"));
@@ -70,14 +70,13 @@ impl GranuleId {
         if text.len() > GranuleId::MAX_BYTES {
             return Err(too_long(Some(text.len())));
         }
-        // Nearly every id is printable ASCII. Without a branch for each byte, this check is
-        // vectorised: it takes 137 instructions for an id of 43 bytes, instead of 524 character by
-        // character.
+        // Nearly every id is printable ASCII. This check has no branch for each byte, so it is vectorised: it
+        // executes 137 instructions for an id of 43 bytes, instead of 524 character by character.
         let is_plain = |byte: &u8| byte.wrapping_sub(b' ') < 0x5f;
         if text.as_bytes().iter().fold(true, |plain, byte| plain & is_plain(byte)) {
             return Ok(());
         }
-        // `char::is_control` is the Unicode category Cc: exactly the ranges that are refused.
+        // `char::is_control` is the Unicode category Cc: exactly the rejected ranges.
         match text.chars().find(|character| character.is_control()) {
             Some(character) => Err(ParseError::new(format!(
                 "a granule id has no control characters, but this one contains U+{:04X}",
@@ -87,8 +86,8 @@ impl GranuleId {
         }
     }
 
-    /// Checks whether the id may be ingested: a list that begins with it could be read as a list
-    /// without its first characters, which a byte order mark and a path of `find` have in common.
+    /// Checks that the id may be ingested. It must not begin with a byte order mark, or with `./` like a path
+    /// of `find`: a reader of a list could omit these characters.
     ///
     /// # Errors
     ///
@@ -107,29 +106,29 @@ impl GranuleId {
         &self.0
     }
 
-    /// Whether the id begins with white space or with a character that has no width, or ends with another one than
-    /// a blank. That is allowed, but an accident.
+    /// Whether the id begins with white space or a zero-width character, or ends with one other than a blank.
+    /// Such ids are allowed, but usually accidental.
     pub(crate) fn has_odd_edge(&self) -> bool {
         self.0.starts_with(is_odd) || self.0.ends_with(|it| it != ' ' && is_odd(it))
     }
 
-    /// Whether it ends with a blank. A few real names do.
+    /// Whether it ends with a blank, as a few real names do.
     pub(crate) fn ends_with_blank(&self) -> bool {
         self.0.ends_with(' ')
     }
 }
 
-/// Whether a character is white space, or has no width.
+/// Whether a character is white space or has no width.
 fn is_odd(it: char) -> bool {
     let has_no_width = matches!(it, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}');
     it.is_whitespace() || has_no_width
 }
 
-/// The granules to find: one id, or all ids that begin with the same characters.
+/// The granules to find: one id, or all ids with a prefix.
 ///
 /// # Syntax
 ///
-/// An id; or the characters, and `*`.
+/// An id; or a prefix and `*`.
 ///
 /// # Examples
 ///
@@ -143,17 +142,17 @@ fn is_odd(it: char) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GranuleQuery {
     first: GranuleId,
-    /// The first string after all that are meant. `None` means that no string is after them.
+    /// The first string after all matching ids. `None` means that no string is after them.
     end: Option<Box<str>>,
     is_prefix: bool,
 }
 
 impl GranuleQuery {
-    /// The ids that begin with these characters.
+    /// Matches the ids that begin with `text`.
     ///
     /// # Errors
     ///
-    /// Those of [`GranuleId::new`], since no id begins so.
+    /// Those of [`GranuleId::new`]: if it rejects the prefix, no id begins with it.
     pub fn with_prefix(text: &str) -> Result<Self, ParseError> {
         let first = GranuleId::new(text)?;
         let mut characters: Vec<char> = text.chars().collect();
@@ -168,23 +167,23 @@ impl GranuleQuery {
         Ok(GranuleQuery { first, end, is_prefix: true })
     }
 
-    /// The first id that may be meant, and the first string after all of them, in canonical order. `None`
+    /// The first id that may match, and the first string after all matching ids, in canonical order. `None`
     /// means that no string is after them.
     pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
         (&self.first, self.end.as_deref())
     }
 
-    /// Whether all ids that begin with the characters are meant.
+    /// Whether it matches all ids with a prefix.
     pub fn is_prefix(&self) -> bool {
         self.is_prefix
     }
 
-    /// The id, or the characters with which ids begin.
+    /// The id, or the prefix.
     pub fn as_str(&self) -> &str {
         self.first.as_str()
     }
 
-    /// The id, or the characters with which ids begin, which are an id, too.
+    /// The id, or the prefix, which is itself a valid id.
     pub fn first(&self) -> &GranuleId {
         &self.first
     }
@@ -192,7 +191,7 @@ impl GranuleQuery {
 
 impl From<GranuleId> for GranuleQuery {
     fn from(granule_id: GranuleId) -> Self {
-        // No id begins so, and none is between: it has no control characters.
+        // No id is between the two strings, because ids have no control characters.
         let end = Some(format!("{granule_id}\u{1}").into());
         GranuleQuery { first: granule_id, end, is_prefix: false }
     }
@@ -212,24 +211,25 @@ impl FromStr for GranuleQuery {
     }
 }
 
-/// A new id that begins with U+FEFF.
+/// The error for a new id that begins with U+FEFF.
 const BYTE_ORDER_MARK: ParseError = ParseError::fixed(
     "a new granule id cannot begin with U+FEFF, which is left out as a byte order mark when a list is read",
 );
 
-/// A new id that begins with `./`.
+/// The error for a new id that begins with `./`.
 pub(crate) const CURRENT_DIRECTORY: ParseError = ParseError::fixed(
     "a new granule id cannot begin with ./, which is the directory of a path and not part of its name",
 );
 
-/// An id that is too long. Its length is `None` if it was not read to its end.
+/// The error for an id that is too long. `None` means that its length is unknown, because it was not read to
+/// its end.
 pub(crate) fn too_long(bytes: Option<usize>) -> ParseError {
     let bytes = bytes.map_or("more".to_owned(), |bytes| bytes.to_string());
     let most = "a granule id has at most 1,024 bytes";
     ParseError::new(format!("{most}, but this one has {bytes}"))
 }
 
-/// An id that is not UTF-8 from this byte on, counted from 1.
+/// The error for an id that is not UTF-8 from this byte on, counted from 1.
 fn not_utf8(byte: usize) -> ParseError {
     ParseError::new(format!("a granule id is UTF-8, but byte {byte} of this one is not"))
 }
@@ -244,17 +244,17 @@ impl FromStr for GranuleId {
 
 /// A page of granule ids, packed into one buffer.
 ///
-/// A long list is read and written faster in such pages than as values of [`GranuleId`], each of
-/// which is allocated and checked on its own.
+/// Long lists are read and written faster in pages than as single [`GranuleId`]s, each of which is allocated
+/// and checked separately.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdPage {
     /// The ids, each followed by a line feed, which no id contains.
     lines: String,
-    /// Where each id ends in `lines`.
+    /// The end of each id in `lines`.
     ends: Vec<usize>,
 }
 
-/// A page that is being filled with bytes that have not been checked.
+/// A page under construction, with bytes that are not checked yet.
 #[derive(Debug, Default)]
 pub(crate) struct IdPageBuilder {
     lines: Vec<u8>,
@@ -272,20 +272,20 @@ impl IdPage {
         self.ends.is_empty()
     }
 
-    /// The id at an index. `None` after the last one.
+    /// The id at an index. `None` means that the index is out of range.
     pub fn get(&self, index: usize) -> Option<&str> {
         let end = *self.ends.get(index)?;
         Some(&self.lines[start(&self.ends, index)..end])
     }
 
-    /// The last id. `None` means that there are no ids.
+    /// The last id. `None` means that the page is empty.
     pub fn last(&self) -> Option<GranuleId> {
         let last = self.get(self.len().checked_sub(1)?)?;
         // Every id was checked when the page was made.
         GranuleId::new(last).ok()
     }
 
-    /// The ids, in the order in which they were added.
+    /// The ids, in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
@@ -316,7 +316,7 @@ impl IdPageBuilder {
         self.lines.push(b'\n');
     }
 
-    /// The bytes of the id at an index. `None` after the last one.
+    /// The bytes of the id at an index. `None` means that the index is out of range.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         Some(&self.lines[start(&self.ends, index)..end])
@@ -340,10 +340,9 @@ impl IdPageBuilder {
         Ok(IdPage { lines, ends: self.ends })
     }
 
-    /// Whether every id is valid and printable ASCII: then the line feeds are the only bytes that
-    /// are not.
+    /// Whether all ids are valid, printable ASCII. If they are, line feeds are the only other bytes.
     fn is_plain(&self) -> bool {
-        // Counted in bytes over chunks that cannot overflow one, so that it is vectorised.
+        // Counted in chunks short enough that a byte cannot overflow, so the loop is vectorised.
         let others: usize = self
             .lines
             .chunks(255)
@@ -357,7 +356,7 @@ impl IdPageBuilder {
     }
 }
 
-/// Where an id begins: after the line feed that follows the id before it.
+/// The start of an id: the byte after the line feed of the previous id.
 fn start(ends: &[usize], index: usize) -> usize {
     if index == 0 { 0 } else { ends[index - 1] + 1 }
 }
@@ -456,7 +455,7 @@ mod tests {
     }
 
     proptest! {
-        /// The check of a page is that of its ids one by one.
+        /// Checking a page has the same result as checking its ids one by one.
         #[test]
         fn a_page_has_the_ids_that_are_valid_one_by_one(
             ids in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! The history of a dataset: what was ingested and deleted, and what was in force between.
+//! The history of a dataset: ingests and deletions, and the instances in force between them.
 
 use std::ops::AddAssign;
 
@@ -12,7 +12,7 @@ use super::message::{SourceLocation, quoted};
 use super::time::Moment;
 use super::time::Timestamp;
 
-/// A dataset between one change and the next: one row of its history.
+/// The state of a dataset from one change to the next: one row of its history.
 ///
 /// Its fields, in this order, are those of `instance` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,36 +26,36 @@ pub struct Instance {
     pub until: Option<Timestamp>,
     /// The identifier of the granules held.
     pub identifier: Identifier,
-    /// The digest of the granules held and of what is known of their files.
+    /// The digest of the granules held and of the records of their files.
     pub digest: Digest,
-    /// How many granules are held.
+    /// The number of granules held.
     pub granules: u64,
-    /// How many granules the change ingested.
+    /// The number of granules that the change ingested.
     pub ingested: u64,
-    /// How many granules the change deleted.
+    /// The number of granules that the change deleted.
     pub deleted: u64,
-    /// Of how many granules, held before and after it, the change states more than was known of their files.
+    /// The number of granules, held before and after the change, whose files got additional metadata.
     pub described: u64,
-    /// Of how many of them it states other bytes, or that a file is no longer among theirs.
+    /// The number of granules, held before and after the change, that got other files or different content.
     pub replaced: u64,
     /// When the change was recorded in this registry.
     pub recorded: Timestamp,
-    /// Who recorded it. `None` means that this is not known. Like `recorded`, it is stored in this
-    /// registry only and is not exported.
+    /// Who recorded it. `None` means that this is not known. Like `recorded`, it is stored in this registry
+    /// only, and is not exported.
     pub recorded_by: Option<String>,
     /// The archivist's note on the change. `None` means that there is no note.
     pub note: Option<String>,
-    /// What was noted about the instance later, oldest first.
+    /// Later notes about the instance, oldest first.
     #[serde(default)]
     pub annotations: Vec<Annotation>,
 }
 
 impl Instance {
-    /// A change is recorded promptly if it took effect at most an hour before: so are those of a dataset that
-    /// is followed as it changes, and not those of a history that is built afterwards.
+    /// A change is prompt if it was recorded at most this long (one hour) after it took effect. Changes are
+    /// prompt in a dataset that is recorded as it changes, but not in a history that is built afterwards.
     pub(crate) const PROMPT_MICROS: i64 = 3_600 * 1_000_000;
 
-    /// When it was in force, in words: `FROM until UNTIL`.
+    /// The period in force as text: `FROM until UNTIL`.
     pub fn in_force(&self) -> String {
         match self.until {
             Some(until) => format!("{} until {until}", self.timestamp),
@@ -63,7 +63,7 @@ impl Instance {
         }
     }
 
-    /// How many granules its change ingested, deleted, described and replaced.
+    /// The numbers of granules that the change ingested, deleted, described and replaced.
     pub fn counts(&self) -> ChangeCounts {
         let Instance { ingested, deleted, described, replaced, .. } = *self;
         ChangeCounts { ingested, deleted, described, replaced }
@@ -76,17 +76,17 @@ impl Instance {
     }
 }
 
-/// How many granules changes ingest, delete, describe and replace.
+/// The numbers of granules that changes ingest, delete, describe and replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChangeCounts {
-    /// How many granules are ingested.
+    /// The number of granules that are ingested.
     pub ingested: u64,
-    /// How many granules are deleted.
+    /// The number of granules that are deleted.
     pub deleted: u64,
-    /// How many granules stay held, and get more metadata of their files.
+    /// The number of granules that stay held and whose files get additional metadata.
     pub described: u64,
-    /// How many granules stay held, and get other files or other checksums.
+    /// The number of granules that stay held and get other files or different checksums.
     pub replaced: u64,
 }
 
@@ -112,8 +112,7 @@ impl AddAssign for ChangeCounts {
     }
 }
 
-/// One holding period of a granule in a dataset. A granule that was deleted and ingested again has
-/// several.
+/// One holding period of a granule in a dataset. A granule that was deleted and ingested again has several.
 ///
 /// Its fields, in this order, are those of the rows of `granules` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,12 +120,12 @@ pub struct Holding {
     /// The id.
     #[serde(rename = "granule")]
     pub granule_id: GranuleId,
-    /// The time of the change that ingested it: it is held from this instant on.
+    /// The time of the change that ingested it. The granule is held from this instant.
     pub ingested: Timestamp,
-    /// The time of the change that deleted it: it is held until just before this instant. `None`
-    /// means that it is still held.
+    /// The time of the change that deleted it. The granule is held until just before this instant. `None` means
+    /// that it is still held.
     pub deleted: Option<Timestamp>,
-    /// The producer's id. `None` unless the registry holds the granule under a unique id instead.
+    /// The producer's id, if the registry uses a unique id instead. `None` means that it does not.
     pub producer_granule: Option<GranuleId>,
 }
 
@@ -140,7 +139,7 @@ pub struct Withdrawal {
 }
 
 impl Withdrawal {
-    /// That this dataset was withdrawn, and why, in words.
+    /// A sentence that the dataset was withdrawn, and why.
     pub fn of(&self, dataset: &DatasetName) -> String {
         let why = self.note.as_deref().map(|why| format!(": {}", quoted(why)));
         format!("{dataset} was withdrawn at {}{}", self.timestamp, why.unwrap_or_default())
@@ -159,8 +158,7 @@ pub struct FoundPeriod {
     pub granule: GranuleId,
     /// The time of ingest.
     pub ingested: Timestamp,
-    /// The time of deletion, which is the first instant at which it was not held. `None` means that
-    /// it is still held.
+    /// The time of deletion: the first instant at which it was not held. `None` means that it is still held.
     pub deleted: Option<Timestamp>,
     /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
@@ -169,13 +167,13 @@ pub struct FoundPeriod {
 }
 
 impl FoundPeriod {
-    /// Where the next page of periods begins: after this one.
+    /// The position after this period, from which the next page continues.
     pub fn position(&self) -> FoundPosition<'_> {
         FoundPosition { dataset: &self.dataset, granule_id: &self.granule, ingested: self.ingested }
     }
 }
 
-/// A place in the order of [`FoundPeriod`]s, after which a page begins.
+/// A position in the order of [`FoundPeriod`]s. A page begins after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundPosition<'a> {
     /// The dataset of the last period before the page.
@@ -197,9 +195,9 @@ pub struct Event {
     pub granule_id: GranuleId,
     /// The producer's id. `None` if it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
-    /// What is stated of the files of the granule. `None` means that nothing is stated.
+    /// The records of the granule's files. `None` means that the event has none.
     pub content: Option<Content>,
-    /// Where the event was read, for messages. `None` if it was not read from a file or an argument.
+    /// Where the event was read, for messages. `None` means that it was not read from a file or an argument.
     pub location: Option<SourceLocation>,
 }
 
@@ -210,10 +208,10 @@ pub enum EventKind {
     Deleted,
     /// It is ingested.
     Ingested,
-    /// It stays held, and more is stated of its files. A change that is made need not say whether it
-    /// describes or replaces: that follows from what is known.
+    /// It stays held, and its files get additional metadata. When a change is made, its events need not
+    /// distinguish `Described` and `Replaced`: the recorded content decides.
     Described,
-    /// It stays held, and its files have other bytes, or are other files.
+    /// It stays held, and gets other files or different content.
     Replaced,
 }
 
@@ -222,20 +220,20 @@ impl EventKind {
     pub const SIDES: [Self; 4] =
         [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
 
-    /// Which of the sides it is.
+    /// The index of this kind in [`EventKind::SIDES`].
     pub fn side(self) -> usize {
         EventKind::SIDES.into_iter().position(|kind| kind == self).unwrap_or(0)
     }
 }
 
-/// A granule that is named in a change or a list, and where it was read.
+/// A granule in a change or a list, and where it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingEntry {
     /// The granule's id.
     pub granule_id: GranuleId,
     /// The producer's id. `None` means that it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
-    /// What is stated of its files. `None` means that nothing is stated.
+    /// The records of its files. `None` means that the entry has none.
     pub content: Option<Content>,
     /// Where it was read, for messages. `None` means that this is not known.
     pub location: Option<SourceLocation>,
@@ -247,34 +245,34 @@ impl From<GranuleId> for ListingEntry {
     }
 }
 
-/// A change as the log of a dataset states it, and where the log ends after it.
+/// A change in the log of a dataset, and the end of the log after it.
 ///
-/// The log is described in docs/reference/manifest.md.
+/// docs/reference/manifest.md describes the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChange {
-    /// Its number in the log, from 1.
+    /// The number of the change in the log, from 1.
     pub number: u64,
     /// When it took effect.
     pub timestamp: Timestamp,
     /// The identifier of the granules held since.
     pub identifier: Identifier,
-    /// The digest of the granules held since, with what is known of their files.
+    /// The digest of the granules held since, with the records of their files.
     pub digest: Digest,
-    /// The check of its last line, which depends on every line before it.
+    /// The check of the change's last line, which depends on all earlier lines.
     pub check: LineCheck,
-    /// The length of the log up to and including its last line, in bytes.
+    /// The length of the log up to and including the change's last line, in bytes.
     pub bytes: u64,
-    /// How many granules are held since.
+    /// The number of granules held since.
     pub granules: u64,
-    /// How many granules it ingested.
+    /// The number of ingested granules.
     pub ingested: u64,
-    /// How many granules it deleted.
+    /// The number of deleted granules.
     pub deleted: u64,
-    /// How many granules it described.
+    /// The number of described granules.
     pub described: u64,
-    /// How many granules it replaced.
+    /// The number of replaced granules.
     pub replaced: u64,
-    /// The note that was kept with it.
+    /// The note on the change.
     pub note: Option<String>,
 }
 
@@ -282,8 +280,8 @@ impl LogChange {
     /// The greatest length of a note, in bytes of UTF-8.
     pub const MAX_NOTE_BYTES: usize = 64 * 1_024;
 
-    /// The instance that the change led to, in a dataset of this name. A log does not say when or by
-    /// whom a change was recorded; the time at which it took effect is used instead.
+    /// The instance after this change, in a dataset with this name. A log does not contain when or by whom a
+    /// change was recorded, so the time at which it took effect is used instead.
     pub fn to_instance(&self, dataset: &DatasetName, until: Option<Timestamp>) -> Instance {
         Instance {
             dataset: dataset.clone(),
@@ -304,7 +302,7 @@ impl LogChange {
     }
 }
 
-/// The state of a dataset's identifier and of its digest after one of its granules.
+/// The states of a dataset's identifier and digest after one of its granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The last id in the chain.
@@ -325,40 +323,40 @@ pub struct Checkpoint {
 pub struct Annotation {
     /// The note.
     pub note: String,
-    /// Whether the set should not be relied on.
+    /// Whether readers should not rely on the set.
     pub questionable: bool,
     /// When it was recorded.
     pub recorded: Timestamp,
-    /// Who recorded it. `None` means that this is not known. It is stored in this registry only and is
-    /// not exported.
+    /// Who recorded it. `None` means that this is not known. It is stored in this registry only, and is not
+    /// exported.
     pub recorded_by: Option<String>,
 }
 
 impl Annotation {
-    /// The greatest length of the notes of one instance together, in bytes of UTF-8, each with 64 more:
-    /// they are read with the instance.
+    /// The greatest length of all notes of one instance, in bytes of UTF-8, plus 64 for each note. The limit
+    /// exists because they are read with the instance.
     pub const MAX_BYTES: usize = 64 * 1_024;
 
-    /// The length of some annotations together, as [`Annotation::MAX_BYTES`] counts it.
+    /// The length of some annotations, counted as for [`Annotation::MAX_BYTES`].
     pub(crate) fn bytes_of<'a>(annotations: impl IntoIterator<Item = &'a Annotation>) -> usize {
         annotations.into_iter().map(|annotation| annotation.note.len() + 64).sum()
     }
 }
 
-/// That a listing of a dataset was refused, and none was accepted since.
+/// A listing of a dataset that was rejected, if no listing was accepted since.
 ///
 /// Its fields, in this order, are those of `refused` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RefusedListing {
-    /// When it was refused.
+    /// When it was rejected.
     #[serde(rename = "at")]
     pub recorded: Timestamp,
-    /// Why, in the words of the error.
+    /// The message of the error.
     pub reason: String,
 }
 
-/// That a dataset holds what a listing has: it did already, or a change made it so.
+/// A listing that the dataset is equal to, either already or after a change.
 ///
 /// Its fields, in this order, are those of `confirmed` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -369,6 +367,6 @@ pub struct Confirmation {
     pub recorded: Timestamp,
     /// Who recorded it. `None` means that this is not known.
     pub recorded_by: Option<String>,
-    /// How many granules the listing had.
+    /// The number of granules in the listing.
     pub granules: u64,
 }

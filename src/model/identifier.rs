@@ -1,4 +1,4 @@
-//! What a set is known by: its DatasetInstance identifier, and its digest.
+//! The DatasetInstance identifier and the digest of a set.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 ///
 /// # Syntax
 ///
-/// 32 hexadecimal characters in any case, with or without `DI:` before them. It is written as 32
-/// lower-case characters; citations put `DI:` before it.
+/// 32 hexadecimal characters in any case, with or without `DI:` before them. It is written as 32 lower-case
+/// characters; citations write `DI:` before it.
 ///
 /// # Examples
 ///
@@ -26,8 +26,8 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 pub struct Identifier([u8; 16]);
 
 impl Identifier {
-    /// The identifier of a dataset that holds no granules, `d41d8cd98f00b204e9800998ecf8427e`: the
-    /// MD5 of no bytes (docs/reference/identifier.md, The rule).
+    /// The identifier of a dataset without granules, `d41d8cd98f00b204e9800998ecf8427e`: the MD5 of no bytes
+    /// (docs/reference/identifier.md, The rule).
     pub const EMPTY: Identifier = Identifier(accession_chain::EMPTY);
 }
 
@@ -46,10 +46,10 @@ impl Identifier {
 pub struct IdentifierPrefix(Box<str>);
 
 impl IdentifierPrefix {
-    /// The fewest digits that are accepted as the beginning of an identifier.
+    /// The least number of digits of a prefix.
     pub const MIN_DIGITS: usize = 8;
 
-    /// The identifier, if these are all of its digits.
+    /// The identifier, if the prefix has all of its digits.
     pub fn whole(&self) -> Option<Identifier> {
         self.0.parse().ok()
     }
@@ -87,14 +87,14 @@ impl fmt::Display for IdentifierPrefix {
     }
 }
 
-/// The text without a `DI:` in any case before it.
+/// Removes `DI:`, in any case, from the beginning.
 fn without_prefix(text: &str) -> &str {
     strip_prefix_of_any_case(text, "DI:").unwrap_or(text)
 }
 
-/// The identifiers that a string may have been meant for: those that differ from it in one character,
-/// which may be missing or too many. The letters O, l and I are read as the digits 0 and 1. At most
-/// 512; none if the string differs in more.
+/// The identifiers that may have been meant by a mistyped string: those that differ from it in one character,
+/// which may be wrong, missing or superfluous. The letters O, l and I are read as the digits 0 and 1. Returns
+/// at most 512 identifiers, and none if the string has more errors.
 pub(crate) fn meant(text: &str) -> Vec<Identifier> {
     let digits: String = without_prefix(text)
         .trim()
@@ -108,14 +108,15 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
     if !digits.is_ascii() {
         return Vec::new();
     }
-    // The string with each of the sixteen digits in the place of some of its characters.
+    // The string with each of the sixteen digits inserted between `before` and `after`.
     let with_digits = |before: &str, after: &str| {
         let variants = (0..16).map(|digit| format!("{before}{digit:x}{after}"));
         variants.collect::<Vec<String>>()
     };
     let mut found: Vec<String> = match digits.len() {
         31 => (0..=31).flat_map(|at| with_digits(&digits[..at], &digits[at..])).collect(),
-        // Where there is another letter, only those in its place are identifiers.
+        // If the string contains a letter that is not a digit, only the strings that replace it parse as
+        // identifiers.
         32 => (0..32).flat_map(|at| with_digits(&digits[..at], &digits[at + 1..])).collect(),
         33 => (0..33).map(|at| format!("{}{}", &digits[..at], &digits[at + 1..])).collect(),
         _ => Vec::new(),
@@ -144,7 +145,7 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// What is written before the hexadecimal digits.
+    /// The prefix before the hexadecimal digits.
     pub const PREFIX: &str = "sha256:";
 
     /// The digest of a set without granules: the SHA-256 of no bytes.
@@ -154,10 +155,10 @@ impl Digest {
         0xb8, 0x55,
     ]);
 
-    /// The directory of canonical lists in what is published.
+    /// The directory of canonical lists in a published directory.
     pub const LISTS: &str = "lists";
 
-    /// The file in it with the list that has this digest.
+    /// The name of the file, in that directory, with the list that has this digest.
     pub fn list_file(self) -> String {
         format!("{}.txt.gz", hex::encode(self.0))
     }
@@ -178,10 +179,10 @@ impl Digest {
 pub struct DigestPrefix(Box<str>);
 
 impl DigestPrefix {
-    /// The fewest digits that are accepted as the beginning of a digest.
+    /// The least number of digits of a prefix.
     pub const MIN_DIGITS: usize = 12;
 
-    /// Whether a string is meant as one.
+    /// Whether a string looks like a digest: it begins with `sha256:` in any case.
     pub fn is_meant(text: &str) -> bool {
         strip_prefix_of_any_case(text, Digest::PREFIX).is_some()
     }
@@ -192,8 +193,8 @@ impl DigestPrefix {
     }
 }
 
-/// Makes values of their bytes and of hexadecimal digits, which are written with something before them; and
-/// of what is their beginning the first and the last that begin so.
+/// Implements conversion from and to bytes, and parsing and display as hexadecimal digits after a prefix. For
+/// types of abbreviations, implements the range of the values that they can stand for.
 macro_rules! of_bytes {
     ($(
         $whole:ident: $bytes:literal, $written:expr, $digits:expr, $refused:ident
@@ -231,13 +232,13 @@ macro_rules! of_bytes {
         }
 
         $(impl $prefix {
-            /// Whether a whole one begins so.
+            /// Whether `whole` begins with these digits.
             pub fn begins(&self, whole: $whole) -> bool {
                 let (first, last) = self.range();
                 (first..=last).contains(&whole)
             }
 
-            /// The first and the last that begin so.
+            /// The first and the last value that begin with these digits.
             pub fn range(&self) -> ($whole, $whole) {
                 let padded = |digit: &str| format!("{self}{}", digit.repeat(2 * $bytes - self.0.len()));
                 let whole = |text: String| text.parse().expect("it has all its hexadecimal digits");
@@ -261,14 +262,14 @@ fn not_an_identifier() -> ParseError {
 }
 
 impl From<Identifier> for IdentifierPrefix {
-    /// All digits.
+    /// The prefix with all digits.
     fn from(identifier: Identifier) -> Self {
         IdentifierPrefix(identifier.to_string().into())
     }
 }
 
 impl From<Digest> for DigestPrefix {
-    /// All digits.
+    /// The prefix with all digits.
     fn from(digest: Digest) -> Self {
         DigestPrefix(hex::encode(digest.as_bytes()).into())
     }
@@ -279,7 +280,7 @@ impl FromStr for DigestPrefix {
 
     /// # Errors
     ///
-    /// It is not `sha256:` and 12 to 64 hexadecimal digits.
+    /// The text is not `sha256:` and 12 to 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let digits = strip_prefix_of_any_case(text, Digest::PREFIX).ok_or_else(not_a_digest)?;
         let is_some = (DigestPrefix::MIN_DIGITS..=64).contains(&digits.len());
@@ -296,13 +297,13 @@ impl fmt::Display for DigestPrefix {
     }
 }
 
-/// The check of a line of a log: a SHA-256 of the line and of the check of the line before it.
+/// The check of a line of a log: a SHA-256 of the line and of the previous line's check.
 ///
 /// It is written as 64 lower-case hexadecimal characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LineCheck([u8; 32]);
 
-/// The error of a string that is not a digest.
+/// The error for a string that is not a digest.
 pub(crate) fn not_a_digest() -> ParseError {
     let message =
         "a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set";

@@ -1,9 +1,10 @@
-//! What is known of the bytes of a file of a granule, and the encoding of what is known of all its files.
+//! The recorded size and checksums of a file, and the encoding of the records of all files of a granule.
 //!
-//! For each file the encoding has a number with the count of its checksums and whether it has a path and a
-//! size, and those; for each checksum the number of its algorithm (or 0 and the name), and its bytes. Lengths
-//! and sizes have seven bits in a byte, the least significant first. What is read again and again of a
-//! registry, such as the line of a granule in a list, is made from the encoding directly.
+//! For each file, the encoding has a number, which contains the count of checksums and two flags for a path and
+//! a size. The path, the size and the checksums follow. A checksum is the number of its algorithm (or 0 and the
+//! name), and its bytes. Lengths and sizes have seven bits in a byte, the least significant first. Output that
+//! is often made from a registry, such as the line of a granule in a list, is written from the encoding
+//! directly.
 
 use std::fmt;
 
@@ -11,22 +12,22 @@ use super::checksum::{Algorithm, Checksum, FilePath};
 use super::granule_id::GranuleId;
 use super::message::plural;
 
-/// What is known of the bytes of a file: its size, its checksums, or both.
+/// The recorded size of a file, its recorded checksums, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileRecord {
-    /// `None` means that it equals the id of the granule.
+    /// `None` means that the path equals the id of the granule.
     path: Option<FilePath>,
-    /// In bytes. `None` means that it is not known.
+    /// In bytes. `None` means that no size is recorded.
     size: Option<u64>,
-    /// At most one of each algorithm, the strongest first.
+    /// At most one for each algorithm, the strongest first.
     checksums: Vec<Checksum>,
 }
 
 impl FileRecord {
-    /// The greatest number of checksums of a file, each of another algorithm.
+    /// The greatest number of checksums of a file, each with a different algorithm.
     pub const MAX_CHECKSUMS: usize = 64;
 
-    /// A file of a granule. `None` means that nothing is known of it.
+    /// Makes the record of a file. `None` means that there is neither a size nor a checksum.
     pub fn new(
         granule_id: &GranuleId,
         path: Option<FilePath>,
@@ -39,23 +40,23 @@ impl FileRecord {
         is_known.then_some(FileRecord { path, size, checksums })
     }
 
-    /// Returns the path, also where it equals the id.
+    /// Returns the path. If none is recorded, it is the granule id.
     pub fn path<'a>(&'a self, granule_id: &'a GranuleId) -> &'a str {
         self.path.as_ref().map_or(granule_id.as_str(), FilePath::as_str)
     }
 
-    /// Returns the path. `None` means that it equals the id.
+    /// Returns the recorded path. `None` means that the path equals the id.
     pub(crate) fn own_path(&self) -> Option<&FilePath> {
         self.path.as_ref()
     }
 
-    /// Returns the size in bytes. `None` means that it is not known.
+    /// Returns the size in bytes. `None` means that no size is recorded.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Returns the checksums, at most one of each algorithm, the strongest first: `sha-512`, `sha-384`, `sha-256`,
-    /// then others.
+    /// Returns the checksums, at most one for each algorithm. The strongest is first: `sha-512`, `sha-384`,
+    /// `sha-256`, then others.
     pub fn checksums(&self) -> &[Checksum] {
         &self.checksums
     }
@@ -64,7 +65,7 @@ impl FileRecord {
         self.checksums.iter().find(|checksum| checksum.algorithm() == algorithm)
     }
 
-    /// What both state differently: what this file has, and what the other one has.
+    /// The first difference between two records, as text: the value of this record, then that of `other`.
     pub(super) fn differing(&self, other: &FileRecord) -> Option<(String, String)> {
         let of_both = self
             .checksums
@@ -79,7 +80,7 @@ impl FileRecord {
         Some((plural(one, "byte"), plural(other, "byte")))
     }
 
-    /// Adds what another statement of the same bytes has. Returns whether that is more.
+    /// Adds the size and checksums from another record of the same content. Returns whether it added something.
     pub(super) fn merge(&mut self, other: &FileRecord) -> bool {
         let mut is_more = self.size.is_none() && other.size.is_some();
         self.size = self.size.or(other.size);
@@ -95,7 +96,7 @@ impl FileRecord {
         is_more
     }
 
-    /// Whether there are more checksums than a file may have.
+    /// Whether the number of checksums exceeds [`FileRecord::MAX_CHECKSUMS`].
     pub(super) fn has_too_many_checksums(&self) -> bool {
         self.checksums.len() > FileRecord::MAX_CHECKSUMS
     }
@@ -110,7 +111,7 @@ impl fmt::Display for FileRecord {
     }
 }
 
-/// The encoding of some files, in this order.
+/// Encodes the records of files, in this order.
 pub(super) fn encode(files: &[FileRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for FileRecord { path, size, checksums } in files {
@@ -142,14 +143,13 @@ pub(super) fn encode(files: &[FileRecord]) -> Vec<u8> {
 
 static KNOWN: [Algorithm; 8] = Algorithm::KNOWN;
 
-/// What is known of the files of a granule, encoded. It has been checked.
+/// The encoded records of the files of a granule, after they were checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EncodedFiles<'a>(&'a [u8]);
 
 impl<'a> EncodedFiles<'a> {
-    /// Checks an encoding of the files of a granule. `None` means that the bytes are not valid. In an
-    /// encoding, paths and algorithms are strictly ascending: the digest covers the first checksum of each
-    /// file.
+    /// Checks an encoding of the files of a granule. `None` means that the bytes are invalid. Paths and
+    /// algorithms must be strictly ascending, because the digest covers the first checksum of each file.
     pub fn check(granule_id: &str, bytes: &'a [u8]) -> Option<Self> {
         let (mut rest, mut last) = (bytes, None);
         while !rest.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> EncodedFiles<'a> {
             if file.checksums.count > FileRecord::MAX_CHECKSUMS as u64 {
                 return None;
             }
-            // A path that equals the id is left out.
+            // A path that equals the id is omitted.
             let is_own = file.path.is_none_or(|path| path != granule_id);
             let path = file.path.unwrap_or(granule_id);
             let is_known = file.size.is_some() || file.checksums.count > 0;
@@ -170,7 +170,7 @@ impl<'a> EncodedFiles<'a> {
         Some(EncodedFiles(bytes))
     }
 
-    /// Takes an encoding that was checked.
+    /// Wraps an encoding that was already checked.
     pub fn of_checked(bytes: &'a [u8]) -> Self {
         EncodedFiles(bytes)
     }
@@ -179,12 +179,12 @@ impl<'a> EncodedFiles<'a> {
         self.0
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no records.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of checksums of the file that has the most of them.
+    /// The greatest number of checksums of any file.
     pub fn most_checksums(self) -> u64 {
         self.each().map(|file| file.checksums.count).max().unwrap_or(0)
     }
@@ -198,10 +198,10 @@ impl<'a> EncodedFiles<'a> {
         self.each().filter_map(EncodedFile::decode).collect()
     }
 
-    /// Whether all of it is known there, too.
+    /// Whether `other` has every recorded file, size and checksum of this one.
     pub fn is_within(self, other: EncodedFiles<'_>) -> bool {
         let mut others = other.each();
-        // Both are in the order of the paths.
+        // Both are sorted by path.
         self.each().all(|mut file| {
             others.by_ref().find(|other| other.path == file.path).is_some_and(|other| {
                 (file.size.is_none() || file.size == other.size)
@@ -210,14 +210,14 @@ impl<'a> EncodedFiles<'a> {
         })
     }
 
-    /// Whether `other` has a different size or a different checksum of the same algorithm for a file, or
-    /// lacks a file. `false` if `other` has no recorded files.
+    /// Whether `other` lacks a file, or has a different size or a different checksum of the same algorithm for
+    /// one. `false` if `other` has no recorded files.
     pub fn is_replaced_by(self, other: EncodedFiles<'_>) -> bool {
         if self == other || other.is_empty() {
             return false;
         }
         let mut others = other.each();
-        // Both are in the order of the paths.
+        // Both are sorted by path.
         self.each().any(|file| {
             others.by_ref().find(|other| other.path == file.path).is_none_or(|other| {
                 let sizes = file.size.zip(other.size);
@@ -263,7 +263,7 @@ struct EncodedFile<'a> {
 }
 
 impl<'a> EncodedFile<'a> {
-    /// Reads the next file. `None` means that there is none.
+    /// Reads the next file. `None` means that no file follows, or that the bytes are invalid.
     fn read(bytes: &mut &'a [u8]) -> Option<Self> {
         let flags = read_number(bytes)?;
         let path = match flags & 1 {
@@ -295,7 +295,7 @@ struct EncodedChecksums<'a> {
 }
 
 impl EncodedChecksums<'_> {
-    /// Whether each checksum is weaker than the previous one. `None` means that a checksum is not valid.
+    /// Whether the checksums are sorted by descending strength. `None` means that a checksum is invalid.
     fn are_in_order(&self) -> Option<bool> {
         // Most files have only one.
         if self.count < 2 {
@@ -318,7 +318,7 @@ impl<'a> Iterator for EncodedChecksums<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct EncodedChecksum<'a> {
-    /// `None` means that this program does not compute it.
+    /// `None` means that this program cannot compute the algorithm.
     known: Option<&'static Algorithm>,
     algorithm: &'a str,
     value: &'a [u8],

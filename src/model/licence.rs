@@ -11,9 +11,9 @@ use super::web_address::WebAddress;
 ///
 /// # Syntax
 ///
-/// An identifier of the SPDX licence list (`CC-BY-4.0`), an SPDX expression of several
-/// (`MIT OR Apache-2.0`), a `LicenseRef-…`, or the [`WebAddress`] of a licence that the list does
-/// not have. Identifiers and operators are read in any case and written as the list spells them.
+/// An identifier of the SPDX licence list (`CC-BY-4.0`), an SPDX expression that combines several
+/// (`MIT OR Apache-2.0`), a `LicenseRef-…`, or the [`WebAddress`] of a licence that is not in the list.
+/// Identifiers and operators are read in any case, and written as the list spells them.
 ///
 /// # Examples
 ///
@@ -84,12 +84,12 @@ impl FromStr for Licence {
     }
 }
 
-/// What separates the words of an expression.
+/// Whether a character separates the words of an expression.
 fn is_separator(character: char) -> bool {
     matches!(character, ' ' | '(' | ')')
 }
 
-/// The SPDX list's own spelling of a word, whatever its case.
+/// Returns a word as the SPDX list spells it. The case of `word` does not matter.
 fn listed(word: &str) -> Option<&'static str> {
     let licences = LICENSES.iter().map(|licence| licence.name);
     let exceptions = EXCEPTIONS.iter().map(|exception| exception.name);
@@ -97,12 +97,12 @@ fn listed(word: &str) -> Option<&'static str> {
     known.find(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// The expression with each word spelled as the SPDX list spells it.
+/// Returns the expression with each word spelled as in the SPDX list.
 fn canonical(expression: &str) -> String {
     let mut written = String::with_capacity(expression.len());
     for word in expression.split_inclusive(is_separator) {
         let bare = word.trim_end_matches(is_separator);
-        // `MIT+` is version MIT or any later one.
+        // `MIT+` means version MIT or later.
         let (name, later) = bare.strip_suffix('+').map_or((bare, ""), |name| (name, "+"));
         match listed(bare) {
             Some(spelling) => written.push_str(spelling),

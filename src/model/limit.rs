@@ -1,7 +1,8 @@
-//! How many granules a change may delete, and add, if it replaces the set of a dataset by a listing.
+//! Limits on the number of granules that a change may delete, add or replace when a listing replaces the set of
+//! a dataset.
 //!
-//! A listing can be incomplete, or of another dataset. Most nights take and bring few granules, so what
-//! exceeds the limits is refused until somebody has looked.
+//! A listing can be incomplete, or of another dataset. Most nightly changes are small, so a change that exceeds
+//! the limits is rejected until somebody has checked it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use serde::Serialize;
 
 use super::message::ParseError;
 
-/// A number of granules, or a percentage of those that a dataset holds.
+/// A number of granules, or a percentage of the granules held.
 ///
 /// # Examples
 ///
@@ -26,12 +27,12 @@ use super::message::ParseError;
 pub enum Limit {
     /// A number of granules.
     Granules(u64),
-    /// A percentage of the granules held, rounded down. One of additions may be greater than 100.
+    /// A percentage of the granules held, rounded down. Only a limit of additions may exceed 100.
     Percent(u32),
 }
 
 impl Limit {
-    /// The number of granules, of a dataset that holds so many.
+    /// The number of granules for a dataset that holds `held`.
     pub fn of(self, held: u64) -> u64 {
         match self {
             Limit::Granules(most) => most,
@@ -42,8 +43,8 @@ impl Limit {
         }
     }
 
-    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. A greater percentage
-    /// is a mistake, and would disable the limit.
+    /// Parses a limit of deletions or replacements: a number, or a percentage up to 100%. A greater percentage
+    /// is a mistake, because it would disable the limit.
     ///
     /// # Errors
     ///
@@ -60,8 +61,8 @@ impl Limit {
 impl FromStr for Limit {
     type Err = ParseError;
 
-    /// Reads a limit of additions, whose percentage may be greater than 100. [`Limit::of_held`] reads the
-    /// other limits.
+    /// Parses a limit of additions, whose percentage may exceed 100. For the other limits, use
+    /// [`Limit::of_held`].
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let read = match text.strip_suffix('%') {
             None => text.parse().map(Limit::Granules),
@@ -83,15 +84,15 @@ impl fmt::Display for Limit {
 
 /// The limits of a change that replaces a set. `None` means the default.
 ///
-/// Its fields, in this order, are those of `dataset` in the command line's JSON.
+/// Its fields, in this order, are fields of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Limits {
-    /// How many granules may be deleted. By default the larger of 10 granules and 2 % of those held,
-    /// never more than half of them, but at least one.
+    /// How many granules may be deleted. Default: 10 granules or 2 % of those held, whichever is more, but at
+    /// most half of them, and at least one.
     pub max_delete: Option<Limit>,
-    /// How many granules may be added. By default the larger of 1,000 granules and as many as are held.
+    /// How many granules may be added. Default: 1,000 granules or the number held, whichever is more.
     pub max_add: Option<Limit>,
-    /// Of how many granules that are held other bytes may be stated. By default of none.
+    /// How many held granules may get different content. Default: none.
     pub max_replace: Option<Limit>,
 }
 
@@ -103,7 +104,7 @@ impl Limits {
         max_replace: Some(Limit::Granules(u64::MAX)),
     };
 
-    /// These limits, with the other's where this has none.
+    /// Fills the limits that are `None` from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Limits {
@@ -113,13 +114,13 @@ impl Limits {
         }
     }
 
-    /// How many of so many granules may be deleted.
+    /// The number of granules that may be deleted from a dataset that holds `held`.
     pub fn deletions(self, held: u64) -> u64 {
         let default = || (held / 50).max(10).min(held / 2).max(1);
         self.max_delete.map_or_else(default, |most| most.of(held))
     }
 
-    /// How many granules may be added to so many. A dataset that holds nothing has no limit.
+    /// The number of granules that may be added to a dataset that holds `held`. An empty dataset has no limit.
     pub fn additions(self, held: u64) -> u64 {
         match held {
             0 => u64::MAX,
@@ -127,7 +128,7 @@ impl Limits {
         }
     }
 
-    /// Of how many of so many granules other bytes may be stated.
+    /// The number of granules that may get different content in a dataset that holds `held`.
     pub fn replacements(self, held: u64) -> u64 {
         self.max_replace.map_or(0, |most| most.of(held))
     }

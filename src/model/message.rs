@@ -1,4 +1,4 @@
-//! What messages show: untrusted strings, and where a value was read; and why a string is not a value of a type.
+//! Untrusted strings and source locations in messages, and the error of parsing a string.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 /// Shows `text` in double quotes, on one line, without characters that control a terminal.
 ///
-/// Quotes, backslashes and control characters are escaped as in a Rust literal, and so are the
-/// invisible characters that reorder or hide text (bidirectional controls, zero-width marks).
-/// Everything else is shown unchanged, since people copy ids from messages.
+/// Quotes, backslashes and control characters are escaped as in a Rust literal. Invisible characters that
+/// reorder or hide text (bidirectional controls, zero-width marks) are escaped, too. Everything else is shown
+/// unchanged, because people copy ids from messages.
 ///
 /// # Examples
 ///
@@ -27,14 +27,14 @@ struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `Debug` of a string escapes what is not printable, and not the single quote.
+        // `Debug` of a string escapes unprintable characters, but not the single quote.
         write_visible(f, &format!("{:?}", self.0))
     }
 }
 
-/// Returns whether a reader's terminal or browser interprets `character` instead of showing it: a
-/// control character, a line or paragraph separator, or a character that changes the direction of the
-/// text around it (Unicode 16, UAX 9 § 2).
+/// Returns whether a terminal or browser interprets `character` instead of showing it. This is true for control
+/// characters, line and paragraph separators, and characters that change the direction of the text around them
+/// (Unicode 16, UAX 9 § 2).
 pub(crate) fn is_interpreted(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -43,9 +43,9 @@ pub(crate) fn is_interpreted(character: char) -> bool {
         )
 }
 
-/// Returns whether `character` cannot be seen, so that two names may differ although they look alike: soft
-/// hyphens, zero-width characters, fillers, variation selectors and tags (the property
-/// `Default_Ignorable_Code_Point` of Unicode 16, DerivedCoreProperties.txt), and interlinear annotations.
+/// Returns whether `character` is invisible, so that different names can look alike. These are soft hyphens,
+/// zero-width characters, fillers, variation selectors and tags (the property `Default_Ignorable_Code_Point` of
+/// Unicode 16, DerivedCoreProperties.txt), and interlinear annotations.
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -74,7 +74,7 @@ pub fn is_escaped(character: char) -> bool {
     is_interpreted(character) || is_invisible(character)
 }
 
-/// Writes a text in which the invisible characters are escapes.
+/// Writes `text` with its invisible characters escaped.
 fn write_visible(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     let mut rest = text;
     while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_invisible(*it)) {
@@ -92,9 +92,8 @@ pub fn plural(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
-/// Why a string is not a value of some type, in words.
-///
-/// It converts into an [`Error`](crate::Error), so that `?` works in a function that returns one.
+/// The reason why a string is not a value of some type.
+/// It converts into an [`Error`](crate::Error), so `?` works in functions that return one.
 ///
 /// # Examples
 ///
@@ -117,19 +116,20 @@ impl ParseError {
         ParseError(Cow::Owned(message.into()))
     }
 
-    /// The error with a message that does not depend on the string.
+    /// The error with a fixed message, independent of the string.
     pub(crate) const fn fixed(message: &'static str) -> Self {
         ParseError(Cow::Borrowed(message))
     }
 }
 
-/// Refuses control characters in a string that people write for people: they drive terminals, XML cannot have
-/// them, and PostgreSQL does not store NUL. A note and a description are paragraphs, with line feeds and
-/// tabs; anything else is one line.
+/// Rejects control characters in a string that people write for people. They control terminals, XML forbids
+/// them, and PostgreSQL cannot store NUL. A note and a description are paragraphs, and may contain line feeds
+/// and tabs; any other string is one line.
 ///
 /// # Errors
 ///
-/// The string has a control character that `what` cannot have: the character, and where it is.
+/// The string contains a control character that `what` must not contain. The message has the character and its
+/// position.
 pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ParseError> {
     let has_lines = matches!(what, "note" | "description");
     let is_refused = |it: char| it.is_control() && !(has_lines && matches!(it, '\n' | '\t'));
@@ -144,7 +144,7 @@ pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ParseError>
     )))
 }
 
-/// [`check_characters`] for all strings of a record, by the names of its fields.
+/// Applies [`check_characters`] to all strings of a record, with the names of its fields.
 ///
 /// # Errors
 ///
@@ -163,13 +163,13 @@ pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ParseError> {
     check("record", &record)
 }
 
-/// The string after a prefix, whatever the case of its letters. `None` means that it does not begin so.
+/// Removes a prefix, ignoring the case of ASCII letters. `None` means that the text does not begin with it.
 pub(crate) fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.
+/// The location from which a value was read, as messages show it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourceLocation {
     /// A line of a file or stream.

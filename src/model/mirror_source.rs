@@ -1,4 +1,4 @@
-//! With which options a mirror reads its primary, and what came of it.
+//! The options for reading a mirror's primary, and the results of reading it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,33 @@ use super::dataset_name::DatasetName;
 use super::message::is_interpreted;
 use super::time::Timestamp;
 
-/// The options with which the primary of a mirror is read, which are kept with its source. `None`
-/// and `false` mean the default.
+/// The options for reading the primary of a mirror, stored with its source. `None` and `false` mean the
+/// default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PrimaryOptions {
-    /// The dataset of the primary.
+    /// The dataset in the primary's registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_dataset: Option<DatasetName>,
-    /// How long a server may send nothing, or too little.
+    /// How long a server may send nothing, or less than the minimum rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
-    /// How many bytes may be read, after decompression.
+    /// The number of bytes that may be read, after decompression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// How long ago the primary may have been published.
+    /// The greatest age of the primary's publication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age_seconds: Option<u64>,
-    /// The absolute path of a file of certificates, in place of those of the system.
+    /// The absolute path of a file of certificates that replaces those of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<String>,
-    /// Whether `http` is accepted for any host.
+    /// Whether `http` is accepted for every host.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
 }
 
 impl PrimaryOptions {
-    /// These options, completed by those of an earlier time.
+    /// Returns these options, with missing ones filled from earlier options.
     #[must_use]
     pub fn or(self, earlier: &PrimaryOptions) -> Self {
         PrimaryOptions {
@@ -46,29 +46,29 @@ impl PrimaryOptions {
     }
 }
 
-/// The last time that a mirror was pulled from a source, or was found to be identical to it.
+/// The latest pull of a mirror from a source, or the latest comparison that found the two identical.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastPull {
     /// When it was recorded.
     pub recorded: Timestamp,
-    /// With which options.
+    /// The options that were used.
     pub options: PrimaryOptions,
 }
 
-/// An attempt to read a source, or to pull from it, that failed.
+/// A failed attempt to read a source or to pull from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedAttempt {
     /// When it was recorded.
     pub recorded: Timestamp,
-    /// Why it failed, in one line.
+    /// The error, on one line.
     pub message: String,
 }
 
-/// The greatest number of characters of a message that is kept.
+/// The greatest number of characters of a stored message.
 const MAX_CHARACTERS: usize = 1_000;
 
 impl FailedAttempt {
-    /// An attempt that failed with an error, whose message is cut and written in one line.
+    /// Makes an attempt from the message of its error, which is truncated and written on one line.
     pub fn new(recorded: Timestamp, message: &str) -> Self {
         let plain = |character: char| if is_interpreted(character) { ' ' } else { character };
         let mut kept: String = message.chars().take(MAX_CHARACTERS).map(plain).collect();

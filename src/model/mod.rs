@@ -1,5 +1,5 @@
-//! The values of the domain. Each is checked when it is made and does not change afterwards, so
-//! code that has one need not check it again.
+//! The values of the domain. Each is checked when it is made and does not change afterwards, so code that has
+//! one does not check it again.
 //!
 //! Nothing here reads a file, a clock or a database.
 

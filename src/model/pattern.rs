@@ -8,16 +8,15 @@ use super::message::{ParseError, quoted};
 ///
 /// # Syntax
 ///
-/// `*` matches any number of characters, including none; `?` matches one character; `[abc]` and
-/// `[a-c]` match one of the characters, `[!abc]` one that is not among them. Every other character
-/// matches itself, so `[*]` matches a star. Case is significant, and `/` is an ordinary character. A
-/// character is a Unicode scalar value. A pattern has at most [`Pattern::MAX_BYTES`] bytes and no
-/// control characters.
+/// `*` matches any number of characters, including none; `?` matches one character. `[abc]` and `[a-c]` match
+/// one of the characters, `[!abc]` any other one. Every other character matches itself, so `[*]` matches a
+/// star. Case is significant, and `/` is an ordinary character. A character is a Unicode scalar value. A
+/// pattern has at most [`Pattern::MAX_BYTES`] bytes and no control characters.
 ///
 /// # Normal form
 ///
-/// In a run of `*` and `?` the `?` come first, followed by at most one `*`. Patterns that differ only
-/// in that are equal. Two patterns with the same normal form select the same ids.
+/// In a run of `*` and `?`, the `?` come first, followed by at most one `*`. Patterns with the same normal form
+/// are equal, and select the same ids.
 ///
 /// # Total ordering
 ///
@@ -33,7 +32,7 @@ use super::message::{ParseError, quoted};
 /// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
 /// # Ok::<(), accession::ParseError>(())
 /// ```
-// A `glob::Pattern` is compared by its text first.
+// The derived comparisons use the text of the `glob::Pattern` first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
     glob: glob::Pattern,
@@ -57,7 +56,7 @@ impl Pattern {
     }
 }
 
-/// Puts runs of `*` and `?` into their normal form. Sets in brackets are not changed.
+/// Converts runs of `*` and `?` to their normal form. Sets in brackets are not changed.
 fn normal_form(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     let mut rest = text;
@@ -85,7 +84,7 @@ fn normal_form(text: &str) -> String {
     normal
 }
 
-/// The length in bytes of the set at the start of `text`, with its brackets. A `]` that is the first
+/// The length in bytes of the set at the start of `text`, including its brackets. A `]` that is the first
 /// character of a set does not close it.
 fn set_length(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
@@ -106,8 +105,7 @@ fn sets(pattern: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a set means something else in other programs, as `[^a]` and `[[:alpha:]]` do, or has a
-/// range that descends.
+/// Whether other programs read the set differently, as they do `[^a]` and `[[:alpha:]]`, or its range descends.
 fn is_foreign(set: &str) -> bool {
     let inside = set.trim_start_matches('[').trim_end_matches(']');
     let characters: Vec<char> = inside.trim_start_matches('!').chars().collect();

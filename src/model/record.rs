@@ -1,4 +1,4 @@
-//! The record of a dataset: its fields, and what happened to it.
+//! The metadata of a dataset: its fields, versions and corrections.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,11 +21,11 @@ use super::time::Timestamp;
 use super::web_address::GranuleUrl;
 use super::web_address::WebAddress;
 
-/// The record of a dataset, from which citations are written: everything that a registry stores
-/// about it besides its granules.
+/// The metadata of a dataset, from which citations are written: everything that a registry stores about it
+/// besides its granules.
 ///
-/// Its fields, in this order, are those of `dataset` in the command line's JSON. `None` means that
-/// the record does not have the field.
+/// Its fields, in this order, are fields of `dataset` in the command line's JSON. `None` means that the field
+/// is not set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetMetadata {
     /// The name in this registry.
@@ -34,15 +34,14 @@ pub struct DatasetMetadata {
     pub doi: Option<Doi>,
     /// The title.
     pub title: Option<String>,
-    /// A description of its content, for readers and search engines: 50 to 5,000 characters are
-    /// usual.
+    /// A description of its content, for readers and search engines, usually 50 to 5,000 characters long.
     pub description: Option<String>,
     /// The creators, in the order of the citation.
     #[serde(default, deserialize_with = "creators")]
     pub creators: Vec<Creator>,
     /// The publisher.
     pub publisher: Option<String>,
-    /// The version, as its producer names it: "001" is not "1".
+    /// The version as the producer writes it: "001" is not "1".
     pub version: Option<String>,
     /// The year of publication.
     pub year: Option<Year>,
@@ -52,31 +51,31 @@ pub struct DatasetMetadata {
     pub licence: Option<Licence>,
     /// The archive whose holdings this registry records.
     pub archive: Option<String>,
-    /// Where its granules can be fetched.
+    /// The template of the addresses of its granules.
     pub granule_url: Option<GranuleUrl>,
-    /// The address of a site that leads on from `/DI:…`, which citations name.
+    /// The address of the site that citations name, which resolves `/DI:…`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolver: Option<WebAddress>,
     /// Its keywords, for search engines.
     #[serde(default, deserialize_with = "keywords")]
     pub keywords: Vec<Keyword>,
-    /// Whether everybody can read the data without paying. `None` means that it is not known.
+    /// Whether everybody can read the data without paying. `None` means that this is not known.
     pub free_access: Option<bool>,
-    /// The time that the data are about.
+    /// The period that the data cover.
     pub temporal: Option<Temporal>,
 }
 
-/// Reads creators: at most [`DatasetMetadata::MAX_NAMES`].
+/// Deserializes at most [`DatasetMetadata::MAX_NAMES`] creators.
 fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, D::Error> {
     limited(deserializer, "creators")
 }
 
-/// Reads keywords: at most [`DatasetMetadata::MAX_NAMES`].
+/// Deserializes at most [`DatasetMetadata::MAX_NAMES`] keywords.
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keyword>, D::Error> {
     limited(deserializer, "keywords")
 }
 
-/// Reads an array of at most [`DatasetMetadata::MAX_NAMES`].
+/// Deserializes an array of at most [`DatasetMetadata::MAX_NAMES`] elements.
 pub(crate) fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
     what: &str,
@@ -92,15 +91,15 @@ pub(crate) fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 }
 
 impl DatasetMetadata {
-    /// The greatest number of creators, of keywords and of former names that is read from JSON.
+    /// The greatest number of creators, keywords or former names that is read from JSON.
     pub const MAX_NAMES: usize = 10_000;
 
-    /// Whether both have the same DOI with the same case, which `==` ignores.
+    /// Whether both have the same DOI in the same case. `==` ignores the case of a DOI.
     pub(crate) fn spells_doi_as(&self, other: &DatasetMetadata) -> bool {
         self.doi.as_ref().map(Doi::as_str) == other.doi.as_ref().map(Doi::as_str)
     }
 
-    /// Returns a record that has only a name.
+    /// Returns metadata with a name only.
     pub fn named(name: DatasetName) -> Self {
         DatasetMetadata {
             name,
@@ -123,8 +122,8 @@ impl DatasetMetadata {
     }
 }
 
-/// The characters that must be encoded in the path of a URI (RFC 3986, 3.3), and the comma, which
-/// would end an address in a sentence.
+/// The characters that must be encoded in the path of a URI (RFC 3986, 3.3), and the comma, which would end an
+/// address in a sentence.
 const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -148,9 +147,9 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
 ///
 /// # Syntax
 ///
-/// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control
-/// characters (ISO 26324; the DOI Handbook, 2.2). It is read with or without `doi:` or the address
-/// of a resolver before it, in any case, and written without.
+/// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control characters
+/// (ISO 26324; the DOI Handbook, 2.2). When read, it may have `doi:` or the address of a resolver before it, in
+/// any case. It is written without them.
 ///
 /// DOIs that differ only in the case of ASCII letters are equal (ISO 26324). Each is shown as it was written.
 ///
@@ -188,7 +187,7 @@ impl PartialOrd for Doi {
 impl Hash for Doi {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.in_lower_case().for_each(|byte| state.write_u8(byte));
-        // As of a string: no value is the beginning of another one.
+        // As in the hash of a string: no value is the prefix of another.
         state.write_u8(0xff);
     }
 }
@@ -199,9 +198,9 @@ impl Doi {
         &self.0
     }
 
-    /// Returns its address at the resolver, `https://doi.org/…`. Characters that a URI cannot hold
-    /// are encoded (DOI Handbook, 3.7; RFC 3986), and so is punctuation at the end, which in a
-    /// sentence would be mistaken for that of the sentence.
+    /// Returns its address at the resolver, `https://doi.org/…`. Characters that a URI cannot contain are
+    /// encoded (DOI Handbook, 3.7; RFC 3986). Punctuation at the end is encoded, too, because in a sentence it
+    /// would look like the sentence's own.
     pub fn address(&self) -> String {
         let end = self.0.trim_end_matches(|last: char| last.is_ascii_punctuation()).len();
         let (whole, marks) = self.0.split_at(end);
@@ -210,7 +209,7 @@ impl Doi {
         format!("https://doi.org/{whole}{marks}")
     }
 
-    /// Its bytes, with ASCII letters in lower case.
+    /// Returns the bytes, with ASCII letters in lower case.
     fn in_lower_case(&self) -> impl Iterator<Item = u8> {
         self.0.bytes().map(|byte| byte.to_ascii_lowercase())
     }
@@ -304,7 +303,7 @@ impl fmt::Display for Year {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DatasetRecord {
-    /// The record of the dataset.
+    /// The metadata of the dataset.
     #[serde(flatten)]
     pub dataset: DatasetMetadata,
     /// When and why it was withdrawn. `None` means that it is not withdrawn.
@@ -314,33 +313,32 @@ pub struct DatasetRecord {
     /// The corrections of its history, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<Correction>,
-    /// How much a `sync` may delete and add, if that is not the default. `None` means that only the
-    /// archive sees it.
+    /// The limits on what a `sync` may delete, add and replace. `None` means that this is a public view: only
+    /// the archive sees the limits.
     #[serde(flatten)]
     pub limits: Option<Limits>,
-    /// The latest instance. `None` means that there was no change yet.
+    /// The latest instance. `None` means that the dataset has no changes.
     pub latest: Option<Instance>,
-    /// When a `sync` last found that the dataset is its listing. `None` means that none did.
+    /// The latest `sync` that found the dataset equal to its listing. `None` means that no `sync` did.
     pub confirmed: Option<Confirmation>,
 }
 
 impl DatasetRecord {
-    /// When a `sync` last found the set that is in force to be its listing. `None` means that none did
-    /// since the last change.
+    /// The latest `sync` that found the set in force equal to its listing. `None` means that no `sync` did
+    /// since the latest change.
     pub fn confirmation_of_latest(&self) -> Option<&Confirmation> {
         let latest = self.latest.as_ref()?;
         self.confirmed.as_ref().filter(|confirmed| confirmed.recorded >= latest.recorded)
     }
 
-    /// Whether it was found by a name that another dataset can have: it gave the name up, and is
-    /// withdrawn.
+    /// Whether it was found by a former name that another dataset may use, because this dataset is withdrawn.
     pub(crate) fn gives_up(&self, name: &DatasetName) -> bool {
         self.dataset.name != *name && self.withdrawn.is_some()
     }
 }
 
-/// A correction of the history of a dataset: its changes after a time were taken out, and another dataset keeps
-/// the history with them.
+/// A correction of the history of a dataset: the changes after a time were removed, and another dataset keeps
+/// the uncorrected history.
 ///
 /// Its fields, in this order, are those of `corrections` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -348,13 +346,13 @@ impl DatasetRecord {
 pub struct Correction {
     /// When the history was corrected.
     pub recorded: Timestamp,
-    /// The changes up to this time stayed. `None` means that none did.
+    /// The changes up to this time were kept. `None` means that no change was.
     pub after: Option<Timestamp>,
-    /// The dataset with the history from before the correction.
+    /// The dataset that has the history from before the correction.
     pub kept_as: DatasetName,
 }
 
-/// What is said of every correction, for a day: in notes, on pages and in messages.
+/// The sentence about a correction, with its day, for notes, pages and messages.
 impl fmt::Display for Correction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Correction { recorded, kept_as, .. } = self;
@@ -368,33 +366,33 @@ impl Correction {
         Correction { recorded, after, kept_as }
     }
 
-    /// Whether a moment was before the correction, or on its day.
+    /// Whether the correction was made at or after the beginning of `at`.
     pub(crate) fn is_after(&self, at: Moment) -> bool {
         at.first_instant() <= self.recorded
     }
 }
 
-/// A version of a dataset's record.
+/// A version of a dataset's metadata.
 ///
 /// Its fields are those of `show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MetadataVersion {
-    /// 1, 2, … within the dataset.
+    /// The number of the version within the dataset, from 1.
     #[serde(skip)]
     pub version: u64,
     /// When it was recorded.
     pub recorded: Timestamp,
-    /// Who recorded it. `None` means that it is not known.
+    /// Who recorded it. `None` means that this is not known.
     pub recorded_by: Option<String>,
-    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated` or `corrected`.
+    /// The action: `added`, `edited`, `renamed`, `withdrawn`, `reinstated` or `corrected`.
     pub action: String,
-    /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
+    /// The complete metadata after the action: the fields of `dataset` that are metadata, and `withdrawn`.
     pub dataset: serde_json::Value,
 }
 
-/// The elements of an array, which are counted while they are parsed: of an array that has more than
-/// `MOST`, only the first `MOST` are kept.
+/// The elements of an array, counted while they are parsed. If the array has more than `MOST`, only the first
+/// `MOST` are kept.
 pub(crate) struct AtMost<T, const MOST: usize> {
     pub elements: Vec<T>,
     pub has_more: bool,
@@ -467,8 +465,7 @@ impl FromStr for Keyword {
     }
 }
 
-/// The time that the data of a dataset are about: an ISO 8601 interval of dates or instants, of which
-/// one end may be open.
+/// The period that the data of a dataset cover: an ISO 8601 interval of dates or instants. One end may be open.
 ///
 /// # Examples
 ///

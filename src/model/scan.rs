@@ -1,4 +1,4 @@
-//! The time that a scan of files took.
+//! The period of a scan of files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,8 @@ use std::str::FromStr;
 use super::message::{ParseError, quoted};
 use super::time::{Moment, Timestamp};
 
-/// The time that a scan of files took: `2024-03-05T01:00/2024-03-05T07:30`. Files can come and go meanwhile.
+/// The period of a scan of files: `2024-03-05T01:00/2024-03-05T07:30`. Files can appear and disappear during
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanPeriod {
     start: Timestamp,
@@ -14,7 +15,7 @@ pub struct ScanPeriod {
 }
 
 impl ScanPeriod {
-    /// A scan that took from a time to another.
+    /// A scan from `start` to `end`.
     ///
     /// # Errors
     ///
@@ -40,7 +41,7 @@ impl ScanPeriod {
 impl FromStr for ScanPeriod {
     type Err = ParseError;
 
-    /// Two times with a slash between them. A date is a whole day.
+    /// Parses two times with a slash between them. A date means a whole day.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use super::identifier::{Digest, Identifier};
 use super::pattern::Pattern;
 use super::time::Timestamp;
 
-/// A set of granules that the registry knows by an identifier.
+/// A set of granules with an identifier in the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Set {
     /// All granules that a dataset held from one change to the next.
@@ -31,7 +31,7 @@ impl Set {
         }
     }
 
-    /// The digest of the granules and of what was known of their files.
+    /// The digest of the granules and of their recorded files.
     pub fn digest(&self) -> Digest {
         match self {
             Set::Instance(instance) => instance.digest,
@@ -39,7 +39,7 @@ impl Set {
         }
     }
 
-    /// How many granules there are.
+    /// The number of granules.
     pub fn granule_count(&self) -> u64 {
         match self {
             Set::Instance(instance) => instance.granules,
@@ -52,7 +52,7 @@ impl Set {
         &self.instance().dataset
     }
 
-    /// The instance itself, or the one from which the subset was selected.
+    /// The instance itself, or the instance from which the subset was selected.
     pub fn instance(&self) -> &Instance {
         match self {
             Set::Instance(instance) | Set::Subset { instance, .. } => instance,
@@ -68,8 +68,8 @@ impl Set {
     }
 }
 
-/// A subset of a dataset that was cited. Its identifier is computed from the selected granules by
-/// the same rule, and always resolves to them, whatever happens to the dataset.
+/// A cited subset of a dataset. Its identifier is computed from the selected granules by the same rule, and
+/// always resolves to them, whatever happens to the dataset.
 ///
 /// The RDA working group on data citation calls this a query in the query store.
 ///
@@ -82,13 +82,13 @@ pub struct Subset {
     pub digest: Digest,
     /// The dataset.
     pub dataset: DatasetName,
-    /// When the instance took effect from which it was first cited: the granules are selected from
-    /// those held then.
+    /// When the instance from which it was first cited took effect. The granules are selected from those held
+    /// at that time.
     pub timestamp: Timestamp,
     /// How the granules are selected.
     #[serde(rename = "patterns")]
     pub criteria: SubsetCriteria,
-    /// How many granules are selected, at least one.
+    /// The number of selected granules, at least one.
     pub granules: u64,
     /// When it was first cited.
     pub cited: Timestamp,
@@ -96,14 +96,14 @@ pub struct Subset {
 
 /// How the granules of a subset are selected.
 ///
-/// In JSON, the patterns, or `null` if the granules are named.
+/// In JSON: the patterns, or `null` for a list of ids.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<Vec<Pattern>>", into = "Option<Vec<Pattern>>")]
 pub enum SubsetCriteria {
-    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted
-    /// and distinct.
+    /// All granules whose id matches one of these patterns. There is at least one pattern; they are sorted and
+    /// distinct.
     Patterns(Vec<Pattern>),
-    /// Those in a list of ids, which the registry stores.
+    /// The granules in a list of ids, which the registry stores.
     Named,
 }
 
@@ -134,7 +134,7 @@ impl SubsetCriteria {
         (!patterns.is_empty()).then_some(SubsetCriteria::Patterns(patterns))
     }
 
-    /// The patterns, of which there are none if the granules are named.
+    /// The patterns. Empty if the granules are named.
     pub fn patterns(&self) -> &[Pattern] {
         match self {
             SubsetCriteria::Patterns(patterns) => patterns,

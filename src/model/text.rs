@@ -1,4 +1,4 @@
-//! How values that are strings are shown, written as JSON, and read from it.
+//! Display, serialization and parsing of values that are strings.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::{
     Timestamp, WebAddress,
 };
 
-/// Shows values as the string that they are.
+/// Implements `Display` with the value's string.
 macro_rules! shown_as_str {
     ($($value:ty),+) => { $(
         impl std::fmt::Display for $value {
@@ -25,7 +25,7 @@ macro_rules! shown_as_str {
     )+ };
 }
 
-/// Shows values for debugging as they are written, or in quotes as their string is.
+/// Implements `Debug` with the value's written form, or its string in quotes.
 macro_rules! debug {
     ($($value:ty: $shown:expr),+) => { $(
         impl std::fmt::Debug for $value {
@@ -37,7 +37,7 @@ macro_rules! debug {
     )+ };
 }
 
-/// Shows values for debugging by the name of their type, and some of their fields.
+/// Implements `Debug` with the name of the type and some of the fields.
 macro_rules! debug_fields {
     ($value:ident $(<$lifetime:lifetime>)? $(: $($field:ident),+)?) => {
         impl std::fmt::Debug for $value $(<$lifetime>)? {
@@ -50,7 +50,7 @@ macro_rules! debug_fields {
     };
 }
 
-/// Shows values as the name that they have in JSON.
+/// Implements `Display` with the name that the value has in JSON.
 macro_rules! shown_as_json {
     ($($value:ty),+) => { $(
         impl std::fmt::Display for $value {
@@ -63,7 +63,7 @@ macro_rules! shown_as_json {
 
 pub(crate) use {debug, debug_fields, shown_as_json, shown_as_str};
 
-/// Writes values as JSON as they are shown, and reads them as they are parsed.
+/// Implements `Serialize` with `Display`, and `Deserialize` with `FromStr`.
 macro_rules! serde_as_text {
     ($($value:ty),+) => { $(
         impl Serialize for $value {
@@ -80,7 +80,7 @@ macro_rules! serde_as_text {
     )+ };
 }
 
-/// Shows values as their string, converts them into it, and strings into them as they are parsed.
+/// Implements `Display`, and conversions to strings and, by parsing, from strings.
 macro_rules! converted_as_str {
     ($($value:ty),+) => { shown_as_str!($($value),+); $(
         impl AsRef<str> for $value {
@@ -107,7 +107,7 @@ macro_rules! converted_as_str {
     )+ };
 }
 
-/// Looks values up by the string that they are: `Eq`, `Ord` and `Hash` of both agree.
+/// Implements look-ups by string: `Eq`, `Ord` and `Hash` of the value and its string agree.
 macro_rules! borrowed_as_str {
     ($($value:ty),+) => { $(
         impl Borrow<str> for $value {
@@ -170,7 +170,7 @@ serde_as_text!(
     WebAddress
 );
 
-/// Parses a string.
+/// A visitor that parses a string.
 struct Text<T>(PhantomData<T>);
 
 impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {

@@ -1,4 +1,4 @@
-//! Instants and days, and the times that people write, which may be either.
+//! Instants, days, and times that people type, which may be either.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,10 +13,10 @@ use super::message::ParseError;
 ///
 /// # Syntax
 ///
-/// Read: RFC 3339 with an offset or `Z`, as programs write it. What people type is a [`Moment`]. Two different times never become one instant: more than
-/// six decimals are refused unless the rest are zeros, and so is a leap second (`23:59:60`), which
-/// this count of microseconds does not have. Written: RFC 3339 with `Z`; the fraction has six digits,
-/// or is left out if it is zero.
+/// Read: RFC 3339 with an offset or `Z`, as programs write it. A time that a person types is a [`Moment`]. Two
+/// different times never become the same instant: more than six decimals are rejected unless the rest are
+/// zeros. A leap second (`23:59:60`) is rejected, too, because this count of microseconds has none. Written:
+/// RFC 3339 with `Z`; the fraction has six digits, or is omitted if it is zero.
 ///
 /// # Examples
 ///
@@ -34,14 +34,14 @@ impl Timestamp {
     const FIRST_MICROS: i64 = -62_167_219_200_000_000;
     const LAST_MICROS: i64 = 253_402_300_799_999_999;
 
-    /// Reads a date of HTTP (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-    /// `None`: it is not one.
+    /// Parses an HTTP date (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`. `None` means
+    /// that the text is not one.
     pub(crate) fn from_http_date(text: &str) -> Option<Self> {
         let date = DateTime::parse_from_rfc2822(text).ok()?;
         Timestamp::from_micros(date.timestamp_micros())
     }
 
-    /// Writes a date of HTTP, without the fraction of its second.
+    /// Formats the instant as an HTTP date, without the fraction of the second.
     pub fn to_http_date(self) -> String {
         self.to_date_time().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
@@ -55,8 +55,8 @@ impl Timestamp {
     /// The last instant that RFC 3339 can write, in the year 9999.
     pub const MAX: Timestamp = Timestamp(Timestamp::LAST_MICROS);
 
-    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z. `None` if it is
-    /// outside the years 0000 to 9999, which are all that RFC 3339 can write.
+    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z. `None` means that it is outside
+    /// the years 0000 to 9999, the range of RFC 3339.
     pub const fn from_micros(micros: i64) -> Option<Self> {
         if micros < Timestamp::FIRST_MICROS || micros > Timestamp::LAST_MICROS {
             return None;
@@ -69,18 +69,18 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the next instant, one microsecond later. `None` at the end of the year 9999.
+    /// Returns the next instant, one microsecond later. `None` means that this is the end of the year 9999.
     pub const fn next(self) -> Option<Self> {
         Timestamp::from_micros(self.0 + 1)
     }
 
-    /// Returns the instant that was so long before, at the earliest [`Timestamp::MIN`].
+    /// Returns the instant earlier by `age`, but not before [`Timestamp::MIN`].
     pub fn before(self, age: Duration) -> Self {
         let micros = self.0.saturating_sub(i64::try_from(age.as_micros()).unwrap_or(i64::MAX));
         Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN)
     }
 
-    /// Returns the latest time that another clock can show at this instant: clocks differ by up to five
+    /// Returns the latest time that another clock can show at this instant. Clocks may differ by up to five
     /// minutes.
     pub(crate) fn latest_elsewhere(self) -> Self {
         const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -92,9 +92,9 @@ impl Timestamp {
         Day(self.to_date_time().date_naive())
     }
 
-    /// The instant of a time that was parsed from `text`, if it represents `text` without loss.
+    /// The instant of `date_time`, which was parsed from `text`, if it represents `text` without loss.
     fn from_date_time(date_time: DateTime<FixedOffset>, text: &str) -> Result<Self, ParseError> {
-        // chrono represents a leap second as nanoseconds from 10^9 on in the second before.
+        // chrono represents a leap second as 10^9 or more nanoseconds in the second before it.
         if date_time.timestamp_subsec_nanos() >= 1_000_000_000 {
             return Err(LEAP_SECOND);
         }
@@ -109,7 +109,7 @@ impl Timestamp {
     }
 }
 
-/// Whether a time has more than six decimals, and not only zeros after the sixth.
+/// Whether a time has more than six decimals, not all zeros after the sixth.
 fn has_finer_fraction(text: &str) -> bool {
     let Some((_, fraction)) = text.split_once('.') else { return false };
     let digits = fraction.bytes().take_while(u8::is_ascii_digit);
@@ -213,7 +213,7 @@ impl FromStr for Day {
     /// - `"2001-1-2"`: not written in ten characters
     /// - `"2001-02-30"`: a day that does not exist
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers refuse.
+        // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers reject.
         let is_written_in_full = text.len() == 10
             && text.bytes().enumerate().all(|(index, byte)| match index {
                 4 | 7 => byte == b'-',
@@ -258,8 +258,8 @@ const OUT_OF_RANGE: ParseError =
 
 /// A time as a person writes it: an instant or a day.
 ///
-/// A day is a whole day (docs/reference/commands.md, Times): a change on it takes effect at its beginning,
-/// and a question about it is answered as of its end. The code that receives a `Moment` chooses one.
+/// A day is a whole day (docs/reference/commands.md, Times): a change on a day takes effect at its beginning,
+/// and a look-up uses its end. The code that receives a `Moment` chooses one.
 ///
 /// # Syntax
 ///
@@ -287,11 +287,11 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Reads a time that a person types: `now`, or what [`str::parse`] reads.
+    /// Parses a time that a person types: `now`, or a text that [`str::parse`] accepts.
     ///
     /// # Errors
     ///
-    /// It is neither.
+    /// The text is neither.
     pub fn typed(text: &str, now: Timestamp) -> Result<Self, ParseError> {
         match text {
             "now" => Ok(Moment::Instant(now)),
@@ -354,8 +354,8 @@ pub(crate) struct WrittenTime {
 }
 
 impl WrittenTime {
-    /// Reads a time in a file that another system wrote: also with white space around it, with `UTC` or `GMT`
-    /// for the offset, or as RFC 2822 writes it.
+    /// Parses a time in a file that another system wrote. White space around it, `UTC` or `GMT` as the offset,
+    /// and the format of RFC 2822 are also accepted.
     ///
     /// # Errors
     ///
@@ -387,7 +387,7 @@ impl FromStr for WrittenTime {
             return Ok(WrittenTime { moment: Moment::Day(day), is_taken_as_utc: false });
         }
         let time = rest.strip_prefix(['T', 't', ' ']).ok_or(NOT_A_TIME)?;
-        // RFC 3339 allows the hyphen, and chrono also reads the minus sign.
+        // RFC 3339 allows the hyphen; chrono also reads the minus sign.
         let end = time.find(['Z', 'z', '+', '-', '\u{2212}']).unwrap_or(time.len());
         let (clock, offset) = time.split_at(end);
         let rfc3339 = format!("{date}T{}{}", with_seconds(clock), with_colon(offset));
@@ -399,14 +399,14 @@ impl FromStr for WrittenTime {
     }
 }
 
-/// A time of day as RFC 3339 writes it, which has seconds. There may be a space between it and the offset.
+/// Adds seconds to a time of day without them, because RFC 3339 requires them. A space may follow the time.
 fn with_seconds(clock: &str) -> String {
     const WITHOUT_SECONDS: usize = "03:04".len();
     let clock = clock.strip_suffix(' ').unwrap_or(clock);
     if clock.len() == WITHOUT_SECONDS { format!("{clock}:00") } else { clock.to_owned() }
 }
 
-/// An offset as RFC 3339 writes it: `+0100` and `+01` have no colon, and nothing means UTC.
+/// Converts an offset to RFC 3339: `+0100` and `+01` get a colon, and an empty offset means UTC.
 fn with_colon(offset: &str) -> String {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     match offset.split_at_checked(3) {

@@ -1,4 +1,4 @@
-//! What a reader should know of work that succeeded, with the kinds of it, which scripts can tell apart.
+//! Warnings about work that succeeded, and their kinds, which scripts can distinguish.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use super::dataset_name::DatasetName;
 use super::history::Instance;
 use super::time::Timestamp;
 
-/// A warning: what a reader should know of work that succeeded.
+/// A warning: information that the reader needs although the work succeeded.
 ///
-/// What to do about it depends on the program: each front end has its own hints, which it chooses by the kind.
+/// Hints are not part of it: each front end chooses its own by the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// What it is about.
+    /// The kind of the warning.
     pub kind: WarningKind,
-    /// The sentence, on one line, without the final stop.
+    /// The message: one sentence on one line, without the full stop.
     pub message: String,
-    /// The dataset that a hint would name. `None` means that it needs none.
+    /// The dataset to name in a hint. `None` means that the hint names no dataset.
     pub dataset: Option<DatasetName>,
-    /// The time of the instance that a hint would name. `None` means that it needs none.
+    /// The time of the instance to name in a hint. `None` means that the hint names no instance.
     pub timestamp: Option<Timestamp>,
 }
 
@@ -28,13 +28,13 @@ impl Warning {
         Warning { kind, message: message.into(), dataset: None, timestamp: None }
     }
 
-    /// The same warning, whose hint names a dataset.
+    /// Returns the warning with a dataset for its hint.
     #[must_use]
     pub(crate) fn of_dataset(self, name: &DatasetName) -> Self {
         Warning { dataset: Some(name.clone()), ..self }
     }
 
-    /// The same warning, whose hint names an instance.
+    /// Returns the warning with an instance for its hint.
     #[must_use]
     pub(crate) fn of_instance(self, instance: &Instance) -> Self {
         Warning { timestamp: Some(instance.timestamp), ..self.of_dataset(&instance.dataset) }
@@ -47,7 +47,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Declares the kinds, each with its name.
+/// Declares the kinds and their names.
 macro_rules! warning_kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal,)+) => {
         /// The kind of a warning. Its name is the `kind` in `{"warning":{"kind","message"}}`.

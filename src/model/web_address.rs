@@ -7,11 +7,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::granule_id::GranuleId;
 use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 
-/// An address that a reader can follow: it has a host, and one of the schemes `https`, `http`, `ftp` and
-/// `sftp`. Following it therefore never runs a script.
+/// An address that a reader can follow: it has a host, and the scheme `https`, `http`, `ftp` or `sftp`.
+/// Following it therefore never runs a script.
 ///
-/// It is kept as it was written, without white space at its ends. Characters that a URI cannot
-/// contain are encoded when the address is written into a citation.
+/// It is stored as it was written, without white space at its ends. Characters that a URI cannot contain are
+/// encoded when the address is written into a citation.
 ///
 /// # Examples
 ///
@@ -41,7 +41,7 @@ impl FromStr for WebAddress {
     /// - `"example.org/data"`: no scheme
     /// - `"javascript:alert(1)"`, `"file:///data"`: another scheme
     /// - `"https:///data"`: no host
-    /// - `"https://user:password@example.org/"`: everybody could read it
+    /// - `"https://user:password@example.org/"`: a password that everybody could read
     /// - `"https://example.org/a\u{1b}"`: a control character
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
@@ -57,7 +57,7 @@ impl FromStr for WebAddress {
         } else {
             let message =
                 "a web address begins with https://, http://, ftp:// or sftp:// and a host";
-            // What may be a password is not repeated.
+            // A possible password is not repeated in the message.
             match text.contains('@') {
                 true => Err(ParseError::new(format!("{message}, without a user or a password"))),
                 false => Err(ParseError::new(format!("{message}, unlike {}", quoted(text)))),
@@ -66,7 +66,7 @@ impl FromStr for WebAddress {
     }
 }
 
-/// What is replaced by the id of a granule.
+/// The placeholder for the id of a granule.
 const PLACEHOLDER: &str = "{granule}";
 
 /// The characters of an id that are encoded: all but the unreserved ones (RFC 3986 § 2.3) and `/`.
@@ -96,7 +96,7 @@ const NOT_IN_AN_ADDRESS: &AsciiSet =
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GranuleUrl {
     template: Box<str>,
-    /// Where the placeholder begins.
+    /// The byte offset of the placeholder.
     at: usize,
 }
 
@@ -106,8 +106,8 @@ impl GranuleUrl {
         &self.template
     }
 
-    /// The address of a granule. The id is percent-encoded except for `/`. `None` means that a
-    /// segment of the id is empty, `.` or `..`, so the address would be that of something else.
+    /// The address of a granule, in which the id is percent-encoded except for `/`. `None` means that a segment
+    /// of the id is empty, `.` or `..`, so the address would lead to something else.
     pub fn address_of(&self, granule_id: &GranuleId) -> Option<String> {
         let id = granule_id.as_str();
         if id.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
@@ -137,7 +137,7 @@ impl FromStr for GranuleUrl {
             let given = quoted(text);
             Err(ParseError::new(format!("the address of a granule {what}, unlike {given}")))
         };
-        // It has a host, and no user.
+        // This checks that the address has a host, and no user.
         text.parse::<WebAddress>()?;
         let rest =
             ["https://", "http://"].iter().find_map(|web| strip_prefix_of_any_case(text, web));

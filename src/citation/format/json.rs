@@ -1,4 +1,4 @@
-//! The formats that are JSON: CSL-JSON, DataCite JSON, and a schema.org Dataset as JSON-LD.
+//! The JSON formats: CSL-JSON, DataCite JSON, and a schema.org Dataset as JSON-LD.
 
 use serde_json::{Map, Value, json};
 
@@ -6,14 +6,14 @@ use crate::citation::facts::{Citation, encoded, nonblank_line, single_line};
 use crate::model::{Creator, Doi, Licence};
 use crate::registry::CitationFacts;
 
-/// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
-/// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
-/// are written into `custom`, which may contain anything.
+/// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it (csl-data.json
+/// of the Citation Style Language 1.0.2). Facts without a property in the schema are written into `custom`,
+/// which may contain anything.
 pub(super) fn write_csl(citation: &Citation) -> String {
     indented(&json!([csl_item(citation)]))
 }
 
-/// Writes the item alone, as resolvers of DOIs send it.
+/// Writes only the item, as DOI resolvers send it.
 pub(super) fn write_csl_item(citation: &Citation) -> String {
     indented(&csl_item(citation))
 }
@@ -66,11 +66,10 @@ fn custom(citation: &Citation) -> Value {
     }))
 }
 
-/// Writes DataCite JSON, Metadata Schema 4: the metadata with which a DOI for the instance would be
-/// registered.
+/// Writes DataCite JSON, Metadata Schema 4: the metadata for registering a DOI for the instance.
 ///
-/// The identifier is an alternate identifier. The instances before and after it are related
-/// identifiers: the address of the dataset with the identifier as its fragment.
+/// The identifier is an alternate identifier. The previous and the next instance are related identifiers: the
+/// address of the dataset with the identifier as its fragment.
 pub(super) fn write_datacite(citation: &Citation) -> String {
     let record = citation.record();
     let described = citation
@@ -128,8 +127,8 @@ fn datacite_creator(creator: &Creator) -> Value {
     }
 }
 
-/// When the instance took effect, and the interval in which it was in force: in the notation of
-/// RKMS-ISO8601, in which an open interval ends with the slash. Of a list only its own date is known.
+/// When the instance took effect, and the period in which it was in force, in the notation of RKMS-ISO8601: an
+/// open interval ends with the slash. For a list, only its date is known.
 fn dates(citation: &Citation) -> Value {
     if citation.is_listed {
         let date = citation.as_of.to_string();
@@ -181,11 +180,11 @@ fn rights(licence: &Licence) -> Value {
     }
 }
 
-/// What a schema.org Dataset describes.
+/// The subject of a schema.org Dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
-    /// The cited set. It has a name and an address of its own, and is a part of the dataset with the DOI, so
-    /// that search engines do not take all of them for one.
+    /// The cited set. It has its own name and address, and is part of the dataset with the DOI, so that search
+    /// engines do not treat all sets as one.
     Set,
     /// The dataset, whose latest set is cited.
     Dataset,
@@ -193,9 +192,9 @@ pub(super) enum About {
 
 /// Writes a schema.org Dataset as JSON-LD, for the landing page of a set or of a dataset.
 ///
-/// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, and
-/// `spdx:checksum` and `prov:wasRevisionOf` are given. Creators are a plain array: harvesters do not read
-/// an `@list`, which would keep their order.
+/// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, and `spdx:checksum`
+/// and `prov:wasRevisionOf` are included. Creators are a plain array, because harvesters do not read an
+/// `@list`, which would preserve their order.
 ///
 /// The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
 /// no title can end the element with `</script>`, or begin a comment with `<!--`.
@@ -217,7 +216,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
     let dataset = citation.address().filter(|_| is_set);
     let dataset =
         dataset.map(|id| json!({ "@type": "Dataset", "@id": id, "name": citation.title() }));
-    // Search engines read one whole, and no list of them.
+    // Search engines read one parent, not a list of them.
     let part_of = match whole {
         Some(id) => {
             Some(without_nulls(json!({ "@type": "Dataset", "@id": id, "isPartOf": dataset })))
@@ -264,7 +263,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "comment": nonempty(noted.collect()),
         "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
     }));
-    // In JSON, this character occurs in strings only.
+    // In JSON, this character only occurs in strings.
     indented(&object).replace('<', "\\u003c")
 }
 
@@ -326,13 +325,13 @@ fn checksum(citation: &Citation) -> Value {
     })
 }
 
-/// The address of a licence, or the expression that it is.
+/// The address of a licence, or its expression.
 pub(super) fn licence(licence: &Licence) -> String {
     let address = licence.address().map(|address| encoded(&address));
     address.unwrap_or_else(|| licence.as_str().to_owned())
 }
 
-/// The value without the members that are `null`, for which the citation has nothing.
+/// Removes the `null` members, which the citation has no values for.
 pub(super) fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(members) = &mut value {
         members.retain(|_, member| !member.is_null());
@@ -340,12 +339,12 @@ pub(super) fn without_nulls(mut value: Value) -> Value {
     value
 }
 
-/// A list; `None` if it is empty.
+/// A list. `None` means that it is empty.
 pub(super) fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
     (!values.is_empty()).then_some(values)
 }
 
-/// Writes a JSON value for people to read: indented, with a line end.
+/// Formats a JSON value for people: indented, with a line end.
 pub(super) fn indented(value: &Value) -> String {
     format!("{value:#}\n")
 }

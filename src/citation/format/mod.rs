@@ -1,4 +1,4 @@
-//! The formats in which a citation is written, with the escaping that each needs.
+//! The formats of citations, and the escaping that each needs.
 
 mod json;
 mod ro_crate;
@@ -42,7 +42,7 @@ impl CitationFormat {
         CitationFormat::JsonLd,
     ];
 
-    /// Its name, what people call it, its media type, and whether it is a description for programs.
+    /// Its name, its label for people, its media type, and whether it is a description for programs.
     const fn row(self) -> (&'static str, &'static str, &'static str, bool) {
         match self {
             CitationFormat::Text => ("text", "Text", "text/x-bibliography", false),
@@ -59,12 +59,12 @@ impl CitationFormat {
         }
     }
 
-    /// Returns the name that [`CitationFormat::from_str`] reads.
+    /// Returns the name that [`CitationFormat::from_str`] accepts.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// Returns what people call it.
+    /// Returns its label for people.
     pub const fn label(self) -> &'static str {
         self.row().1
     }
@@ -74,7 +74,7 @@ impl CitationFormat {
         self.row().2
     }
 
-    /// Whether it is a description for programs, to which `describedby` links.
+    /// Whether it is a description for programs. `describedby` links to these.
     pub const fn is_metadata(self) -> bool {
         self.row().3
     }
@@ -103,7 +103,7 @@ impl FromStr for CitationFormat {
 }
 
 impl Citation {
-    /// Writes the citation. Every line, the last one included, ends with LF; in RIS with CR LF.
+    /// Writes the citation. Every line, including the last one, ends with LF, or CR LF in RIS.
     pub fn render(&self, format: CitationFormat) -> String {
         match format {
             CitationFormat::Text => text::write_sentence(self),
@@ -116,8 +116,7 @@ impl Citation {
         }
     }
 
-    /// Writes the citation as a resolver of DOIs sends it: as [`Citation::render`] does, but CSL-JSON as
-    /// one object.
+    /// Writes the citation as a DOI resolver sends it: like [`Citation::render`], but CSL-JSON as one object.
     pub fn write_resolved(&self, format: CitationFormat) -> String {
         match format {
             CitationFormat::CslJson => json::write_csl_item(&self.for_programs()),
@@ -125,20 +124,20 @@ impl Citation {
         }
     }
 
-    /// Writes the dataset whose latest set is cited as JSON-LD, for its own page.
+    /// Writes the dataset as JSON-LD, for its own page. The citation is of its latest set.
     pub fn write_dataset(&self) -> String {
         json::write_json_ld(&self.for_programs(), json::About::Dataset)
     }
 
-    /// Whether the citation has what a format requires: DataCite rejects metadata without creators, a publisher or
-    /// a year.
+    /// Whether the citation has all fields that a format requires. DataCite rejects metadata without creators,
+    /// a publisher or a year.
     pub fn is_complete_for(&self, format: CitationFormat) -> bool {
         let lacks = self.missing_fields(format);
         let is_required = |field| ["creators", "publisher", "year"].contains(field);
         format != CitationFormat::DataciteJson || !lacks.iter().any(is_required)
     }
 
-    /// Returns the members of the record that the format prints and the record does not have.
+    /// Returns the fields that the format prints but the metadata does not have.
     pub fn missing_fields(&self, format: CitationFormat) -> Vec<&'static str> {
         let record = self.record();
         let fields = [

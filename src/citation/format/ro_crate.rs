@@ -1,10 +1,10 @@
 //! A citation as an RO-Crate 1.2: the description of a directory with the canonical list of the cited set.
 //!
-//! The root of the crate is the set: with the statement that cites it, its identifier and its digest, how
-//! many granules it has, and the dataset that it is a part of, with the DOI. `granules.txt` beside it is the
-//! canonical list, of which the digest is the SHA-256. Each granule is described with its size and its
-//! checksums, those with an address as files of the web, others as what the set mentions. If there are more
-//! than [`MOST_ENTITIES`], only the list has them. As in every crate, entities refer to each other by ids.
+//! The root of the crate is the set. It has the statement that cites the set, its identifier, its digest, its
+//! number of granules, and its dataset with the DOI. `granules.txt` beside it is the canonical list, whose
+//! SHA-256 is the digest. Each granule is described with its size and its checksums. Granules with an address
+//! are files on the web; others are mentioned by the set. If there are more than [`MOST_ENTITIES`], only the
+//! list contains them. As in every crate, entities refer to each other by ids.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -25,12 +25,12 @@ use crate::registry::Granule;
 const METADATA: &str = "ro-crate-metadata.json";
 /// The name of the canonical list.
 const LIST: &str = "granules.txt";
-/// How many granules and files are described one by one.
+/// The greatest number of granules and files that are described individually.
 const MOST_ENTITIES: usize = 10_000;
 
 impl Citation {
-    /// Writes `ro-crate-metadata.json` (RO-Crate 1.2) of the cited set, whose granules are read in canonical
-    /// order, with what is known of their files.
+    /// Writes `ro-crate-metadata.json` (RO-Crate 1.2) for the cited set. `granules` are its granules in
+    /// canonical order, with the records of their files.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Citation {
     }
 
     /// Writes the crate into a directory, which is created if it does not exist: the description, and the
-    /// canonical list. A crate that was written there before is replaced.
+    /// canonical list. An earlier crate in it is replaced.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Citation {
             let message = format!("{} has a file of something else: {other}", quoted(&path));
             return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
-        // Never describes another list than the one beside it.
+        // The old description is removed first, so it never describes a different list.
         directory.remove(METADATA)?;
         let list_path = directory.path_of(LIST);
         let mut text = String::new();
@@ -129,7 +129,8 @@ impl Citation {
         })))
     }
 
-    /// The set, and what it refers to: the dataset, its creators and its publisher, and the names of the set.
+    /// The set and the entities that it refers to: the dataset, its creators and its publisher, and the
+    /// identifiers of the set.
     fn described_set(&self, parts: Vec<Value>, mentions: Vec<Value>) -> Vec<Value> {
         let record = self.record();
         let address = self.address();
@@ -157,7 +158,7 @@ impl Citation {
             "description": self.noted_statement(),
             "creditText": self.statement(),
             "datePublished": self.accessed.to_string(),
-            // A crate has a licence, if only in words.
+            // A crate must have a licence, if only as text.
             "license": licence.clone().unwrap_or(of),
             "url": self.permanent_address(),
             "identifier": [reference("#identifier"), reference("#digest")],
@@ -201,7 +202,7 @@ impl Citation {
     }
 }
 
-/// What is encoded of an id or a path, so that a fragment has them whole.
+/// The characters of an id or a path that are encoded in a fragment.
 const IN_A_FRAGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
@@ -240,7 +241,7 @@ fn add_granule(
     reference
 }
 
-/// Adds what is known of the bytes of a file.
+/// Adds the recorded size and checksums of a file.
 fn add_bytes(described: &mut Value, file: &FileRecord) {
     if let Some(path) = file.own_path() {
         described["localPath"] = path.as_str().into();

@@ -1,4 +1,4 @@
-//! The formats of plain text: a sentence, the tuple, RIS, and BibTeX.
+//! The plain text formats: a sentence, the tuple, RIS, and BibTeX.
 
 use crate::citation::facts::{Citation, single_line};
 use crate::model::Creator;
@@ -13,7 +13,7 @@ pub(super) fn write_sentence(citation: &Citation) -> String {
     sentences.extend(version.map(|version| with_full_stop(&format!("Version {version}"))));
     sentences.push("[Dataset].".to_owned());
     sentences.extend(citation.publisher().map(|publisher| with_full_stop(&publisher)));
-    // No full stop after an address: people would copy it with the address.
+    // An address has no full stop after it, because people would copy it with the address.
     sentences.extend(citation.address());
     sentences.push(format!("({}).", citation.statement()));
     sentences.push(format!("Accessed {}.", citation.accessed));
@@ -28,7 +28,7 @@ fn creators_and_year(citation: &Citation) -> Option<String> {
     (!words.is_empty()).then(|| with_full_stop(&words.join(" ")))
 }
 
-/// Adds a full stop, unless the sentence ends with a mark of its own.
+/// Adds a full stop, unless the sentence already ends with punctuation.
 fn with_full_stop(sentence: &str) -> String {
     if sentence.ends_with(['.', '!', '?', '。']) {
         sentence.to_owned()
@@ -37,9 +37,9 @@ fn with_full_stop(sentence: &str) -> String {
     }
 }
 
-/// Writes the tuple of Curt Tilmes' message: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`.
-/// Without a DOI, the name of the dataset takes its place. The day of a listing says nothing of what the
-/// archive held, and is left out.
+/// Writes the tuple of Curt Tilmes' message: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`. Without a
+/// DOI, it contains the name of the dataset instead. The date of a listing is omitted, because it does not
+/// describe what the archive held.
 pub(super) fn write_tuple(citation: &Citation) -> String {
     let dataset = match &citation.record().doi {
         Some(doi) => format!("doi:{doi}"),
@@ -49,12 +49,12 @@ pub(super) fn write_tuple(citation: &Citation) -> String {
     format!("{{ {dataset}, {date}{} }}\n", citation.prefixed_identifier())
 }
 
-/// Writes a record of RIS: on each line a tag of two characters, two spaces, a hyphen, a space and a
-/// value; lines end with CR LF.
+/// Writes a RIS record. Each line has a tag of two characters, two spaces, a hyphen, a space and a value; lines
+/// end with CR LF.
 ///
-/// The tags are those that reference managers read for the type `DATA`: `ET` is the version, `AN` the
-/// accession number, `DP` the provider, `Y2` the day of access. RIS has no escaping, so every value
-/// is written on one line.
+/// The tags are those that reference managers read for the type `DATA`: `ET` is the version, `AN` the accession
+/// number, `DP` the provider, `Y2` the day of access. RIS has no escaping, so every value is written on one
+/// line.
 pub(super) fn write_ris(citation: &Citation) -> String {
     let record = citation.record();
     let mut lines = vec![("TY", "DATA".to_owned()), ("ID", citation.key())];
@@ -78,10 +78,9 @@ pub(super) fn write_ris(citation: &Citation) -> String {
 
 /// Writes a `@dataset` entry for biblatex (its manual, § 2.1.1 and § 2.2).
 ///
-/// The special characters of TeX are written as commands. So are braces, since BibTeX counts them
-/// even where they are escaped. Other scripts are written as UTF-8, which biber has always read,
-/// and LaTeX since 2018. `doi` and `url` are verbatim fields of biblatex: characters that these
-/// cannot contain are percent-encoded.
+/// The special characters of TeX are written as commands. So are braces, because BibTeX counts them even if
+/// they are escaped. Other scripts are written as UTF-8, which biber has always read, and LaTeX since 2018.
+/// `doi` and `url` are verbatim fields of biblatex; characters that they cannot contain are percent-encoded.
 pub(super) fn write_bibtex(citation: &Citation) -> String {
     let record = citation.record();
     let fields = [
@@ -104,8 +103,8 @@ pub(super) fn write_bibtex(citation: &Citation) -> String {
     entry + "}\n"
 }
 
-/// The creators, separated by `and`. An organisation is written in braces, since BibTeX would split
-/// its name into given and family names.
+/// The creators, separated by `and`. An organisation is written in braces, because BibTeX would split its name
+/// into given and family names.
 fn authors(citation: &Citation) -> Option<String> {
     let authors: Vec<String> = citation.record().creators.iter().map(author).collect();
     (!authors.is_empty()).then(|| authors.join(" and "))
@@ -123,7 +122,7 @@ fn author(creator: &Creator) -> String {
     let is_whole = parts.len() == 1;
     let written = parts.into_iter().map(|part| {
         let part = single_line(part);
-        // In braces if BibTeX would split it.
+        // Braces prevent BibTeX from splitting it.
         let has_and = part.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
         let is_split = part.contains(',') || has_and || is_whole && part.contains(' ');
         let escaped = escaped(&part);

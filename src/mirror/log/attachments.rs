@@ -1,4 +1,4 @@
-//! What is beside a log: the annotations and the cited subsets of a dataset.
+//! The files beside a log: the annotations and the cited subsets of a dataset.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
@@ -14,12 +14,12 @@ use crate::model::{
 };
 use crate::registry::{CitedSubset, ListingBuilder, LoggedAnnotation, Snapshot, SubsetMembers};
 
-/// The lines of a file beside a log, as the head announces them.
+/// The announcement, in the head, of the lines of a file beside a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LinesDigest {
-    /// How many subsets or annotations they have.
+    /// The number of subsets or annotations.
     pub count: u64,
-    /// The length of the lines.
+    /// The length of the lines, in bytes.
     pub bytes: u64,
     /// Their SHA-256.
     #[serde(with = "hex")]
@@ -27,12 +27,12 @@ pub(crate) struct LinesDigest {
 }
 
 impl LinesDigest {
-    /// Whether there are none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether a file has these lines, whatever they contain.
+    /// Whether a file has exactly these lines. Their content is not checked.
     pub fn is_of(&self, file: &mut impl Read) -> io::Result<bool> {
         let (mut lines, mut block) = (Lines::default(), vec![0; 64 * 1_024]);
         loop {
@@ -46,23 +46,23 @@ impl LinesDigest {
 }
 
 impl Default for LinesDigest {
-    /// That of no lines.
+    /// The announcement of no lines.
     fn default() -> Self {
         Lines::default().digest()
     }
 }
 
-/// The lines of a file beside a log, as far as they were written or read.
+/// The lines of a file beside a log that were written or read so far.
 #[derive(Default)]
 pub(crate) struct Lines {
     hash: Sha256,
     bytes: u64,
-    /// How many subsets or annotations they have.
+    /// The number of subsets or annotations.
     pub count: u64,
 }
 
 impl Lines {
-    /// Adds a line, or a part of one.
+    /// Adds a line, or part of one.
     pub fn add(&mut self, line: &[u8]) {
         self.hash.update(line);
         self.bytes += line.len() as u64;
@@ -73,7 +73,7 @@ impl Lines {
         self.bytes
     }
 
-    /// Adds the line of a value, and writes it.
+    /// Writes a value as a line, and adds the line.
     fn write(&mut self, line: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
@@ -81,13 +81,13 @@ impl Lines {
         out.write_all(&text)
     }
 
-    /// What the head announces of them.
+    /// The announcement of these lines for the head.
     pub fn digest(&self) -> LinesDigest {
         let sha256 = self.hash.clone().finalize().into();
         LinesDigest { count: self.count, bytes: self.bytes, sha256 }
     }
 
-    /// Whether they are those that the head announces, whatever they contain.
+    /// Whether these lines are the announced ones. Their content is not checked.
     pub fn are(&self, announced: &LinesDigest) -> bool {
         LinesDigest { count: announced.count, ..self.digest() } == *announced
     }
@@ -102,7 +102,7 @@ struct AnnotationLine<'a> {
     recorded: Timestamp,
 }
 
-/// Writes the lines of the annotations of a dataset. `failed` is the error of what `out` returns.
+/// Writes the lines of the annotations of a dataset. `failed` converts an error of `out`.
 pub(crate) fn write_annotations(
     snapshot: &Snapshot,
     dataset: &DatasetName,
@@ -125,7 +125,7 @@ pub(crate) fn write_annotations(
 ///
 /// # Errors
 ///
-/// What is wrong with the line.
+/// The line is invalid.
 pub(crate) fn read_annotation(
     line: &[u8],
     place: (String, u64),
@@ -145,7 +145,7 @@ pub(crate) fn read_annotation(
     Ok(LoggedAnnotation { timestamp, annotation, place })
 }
 
-/// The line of a subset, or of some of its granules.
+/// The line of a subset, with all or some of its granules.
 #[derive(Clone, Copy, Serialize)]
 struct WrittenSubset<'a> {
     subset: Identifier,
@@ -208,8 +208,9 @@ pub(crate) fn write_subsets(
 /// `None` means that they are not the announced lines, or that the subsets of the registry do not continue
 /// them.
 ///
-/// Rows of subsets are only added. So if a registry has the last announced subset, it also has the subsets
-/// before it: a restored registry has cited a different subset, or the same at another time.
+/// Only the last announced subset is compared, because rows of subsets are only added: a registry that has it
+/// also has the earlier ones. A registry that was restored from a backup has cited a different subset, or the
+/// same one at another time.
 ///
 /// # Errors
 ///
@@ -244,7 +245,7 @@ pub(crate) fn continued_subsets(
     Ok(is_continued.then_some(lines))
 }
 
-/// A line, as it is read.
+/// A line as it is read.
 #[derive(Deserialize)]
 struct ReadSubset {
     subset: Identifier,
@@ -261,7 +262,7 @@ struct ReadSubset {
 /// Reads the lines of subsets.
 #[derive(Default)]
 pub(crate) struct SubsetReader {
-    /// A subset that goes on in the next line: its identifier and digest, its time and its granules so far.
+    /// A subset that continues in the next line.
     open: Option<Box<OpenSubset>>,
 }
 
@@ -273,7 +274,7 @@ struct OpenSubset {
     named: ListingBuilder,
 }
 
-/// The members of a subset, as far as they were read.
+/// The members of a subset that were read so far.
 enum ReadMembers {
     Patterns(Vec<Pattern>),
     Named(Box<OpenSubset>),
@@ -284,7 +285,7 @@ impl SubsetReader {
     ///
     /// # Errors
     ///
-    /// What is wrong with the line.
+    /// The line is invalid.
     pub fn read(
         &mut self,
         line: &[u8],
@@ -337,7 +338,7 @@ impl SubsetReader {
         }
     }
 
-    /// Whether the last line that was read is not the last one of its subset.
+    /// Whether the last line that was read does not end its subset.
     pub fn is_cut(&self) -> bool {
         self.open.is_some()
     }

@@ -12,18 +12,18 @@ use crate::model::{
 };
 use crate::registry::DatasetRecord;
 
-/// The version that is written, and the greatest that is read.
+/// The version that is written, and the only one that is read.
 const VERSION: u64 = 3;
 
-/// How every head begins, whatever its version.
+/// The beginning of every head, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_head\":";
 
-/// The greatest length of a head, in bytes: of some 30,000 segments.
+/// The greatest length of a head, in bytes. About 30,000 segments fit into it.
 pub(crate) const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
 
 const SHA256: &str = ",\"sha256\":\"";
 
-/// The time of the last change of a log, and the set since.
+/// The time of the latest change of a log, and the set since then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LatestSet {
     pub timestamp: Timestamp,
@@ -41,12 +41,12 @@ pub(crate) struct Head {
     pub withdrawn: Option<Withdrawal>,
     /// The number of changes.
     pub changes: u64,
-    /// The time of the last change, and the identifier and the digest since. `None` means that there was no
-    /// change.
+    /// The time of the latest change, and the identifier and the digest since then. `None` means that there are
+    /// no changes.
     pub timestamp: Option<Timestamp>,
     pub identifier: Option<Identifier>,
     pub digest: Option<Digest>,
-    /// How many granules are held.
+    /// The number of granules held.
     pub granules: u64,
     /// The check of the last line of the log.
     pub check: LineCheck,
@@ -57,7 +57,7 @@ pub(crate) struct Head {
     pub annotations: LinesDigest,
 }
 
-/// What a `head.json` contains.
+/// The content of a `head.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeadFile {
     Head(Box<Head>),
@@ -81,7 +81,7 @@ struct MovedLine<'a> {
     moved_to: &'a DatasetName,
 }
 
-/// What is read of a line first.
+/// The members of a line that are read first.
 #[derive(Deserialize)]
 struct Beginning {
     accession_head: u64,
@@ -97,7 +97,7 @@ fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Datase
 }
 
 impl Head {
-    /// The head of a log that was written to its end, with what is announced of the subsets and of the
+    /// The head of a log that was completely written, with the announcements of the subsets and of the
     /// annotations.
     pub fn of(
         listed: &DatasetRecord,
@@ -130,14 +130,14 @@ impl Head {
         sealed(&HeadLine { accession_head: VERSION, rule: RULE, head: self })
     }
 
-    /// The time of the last change, and the identifier and the digest since. `None` means that there was no
-    /// change.
+    /// The time of the latest change, and the identifier and the digest since then. `None` means that there are
+    /// no changes.
     pub fn latest(&self) -> Option<LatestSet> {
         let (timestamp, identifier, digest) = (self.timestamp?, self.identifier?, self.digest?);
         Some(LatestSet { timestamp, identifier, digest })
     }
 
-    /// Compares its members with one another.
+    /// Checks that its members do not contradict each other.
     fn check(&self) -> Result<(), String> {
         let is_some = self.changes > 0;
         let are_some = [self.timestamp.is_some(), self.identifier.is_some(), self.digest.is_some()];
@@ -150,13 +150,13 @@ impl Head {
         check_fields((&self.record, &self.withdrawn)).map_err(|error| error.to_string())
     }
 
-    /// Whether the log can have a change that was read before. One that contradicts it shows that at its end,
-    /// or when its lines are read.
+    /// Whether the log may contain a change that was read before. If it does not, this is detected when its
+    /// lines are read, or at its end.
     pub fn may_have(&self, change: &LogChange) -> bool {
         change.number < self.changes || change.number == self.changes && change.check == self.check
     }
 
-    /// Compares the head with the last change of its log, and says what is wrong.
+    /// Compares the head with the last change of its log.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl HeadFile {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The line is not a valid head.
     pub fn parse(line: &str) -> Result<Self, String> {
         let wrong = |error: serde_json::Error| format!("the head cannot be read: {error}");
         if line.len() as u64 > MAX_HEAD_BYTES {
@@ -203,7 +203,7 @@ impl HeadFile {
             true => serde_json::from_str(line).map_err(wrong)?,
             false => return Err("this is not the head of a log".to_owned()),
         };
-        // A newer version may be protected in another way, so the version is checked first.
+        // A newer version may be protected differently, so the version is checked first.
         if read.accession_head != VERSION {
             let found = read.accession_head;
             return Err(format!("the head has version {found}, this program reads {VERSION}"));
@@ -216,7 +216,8 @@ impl HeadFile {
             return Err("the head is not as it was written: its sha256 is another".to_owned());
         }
         if let Some(moved_to) = read.moved_to {
-            // A name by the present rule: one of an older rule could lead to another directory.
+            // The name must follow the present rule, because a name by an older rule could lead to another
+            // directory.
             let wrong = |_| format!("{moved_to:?} is not a valid dataset name");
             return Ok(HeadFile::MovedTo(moved_to.parse().map_err(wrong)?));
         }
@@ -229,7 +230,7 @@ impl HeadFile {
     }
 }
 
-/// A head with its SHA-256, which protects it against damage: the log has its checks.
+/// Adds the SHA-256 of a head to it, which protects the head against damage. The log has its own checks.
 fn sealed(head: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(head)?;
     let body = text.strip_suffix('}').unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! What a line of a log contains, its text, and its check; `reader` reads them in order.
+//! The content of a line of a log, its text, and its check. `reader` reads the lines in order.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::model::{
     SourceLocation, Timestamp, WrittenFile, check_characters,
 };
 
-/// How every log begins, whatever its version.
+/// The beginning of every log, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_log\":";
 
 /// The version that is written and read.
@@ -23,21 +23,21 @@ pub(super) const VERSION: u64 = 3;
 /// The first line of every log of this version, without its line end.
 pub const FIRST_LINE: &str = "{\"accession_log\":3,\"rule\":\"md5-chain\",\"check\":\"6a778144b6c78df49b8f31c5c675a95a449eaa474d56e0f4572fefc8ba194537\"}";
 
-/// The greatest number of granules in a line, on all sides together, so that a reader needs memory for one
-/// line only.
+/// The greatest number of granules in a line, on all sides together. It limits the memory of a reader.
 pub(crate) const LINE_GRANULES: usize = 1_000;
 
-/// The length of the entries of a line at which it ends, in bytes of JSON: with the entry that reaches it.
+/// The length of the entries, in bytes of JSON, at which a line ends. The line includes the entry that reaches
+/// it.
 pub(crate) const LINE_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// The greatest length of a line in bytes, its line end included: one byte less than at which a line ends, an
-/// entry of what is known of files at its greatest length (2 MiB take at most 12 MB as JSON), and a note,
-/// which has 0.4 MB. A head has at most 4 MiB.
+/// The greatest length of a line in bytes, including its line end. It allows one byte less than [`LINE_BYTES`],
+/// an entry with the greatest content (2 MiB need at most 12 MB as JSON), and a note (0.4 MB). A head has at
+/// most 4 MiB.
 pub(crate) const MAX_LINE_BYTES: u64 = 18 * 1_024 * 1_024;
 
 const CHECK: &str = ",\"check\":\"";
 
-/// A line without its check, as it is written. The order of the members is part of the format.
+/// A line as it is written, without its check. The order of the members is part of the format.
 #[derive(Serialize)]
 struct LogLineWritten<'a> {
     timestamp: Timestamp,
@@ -57,7 +57,7 @@ struct EndWritten<'a> {
     digest: Digest,
 }
 
-/// A granule, as it is written.
+/// A granule as it is written.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum EntryWritten<'a> {
@@ -71,8 +71,8 @@ enum EntryWritten<'a> {
     },
 }
 
-/// The check of a line, which is given without its closing brace, after another one: the SHA-256 of that
-/// check and of the line, each with LF; of the first line, of itself.
+/// The check of a line: the SHA-256 of the previous line's check and of the line, each with LF. For the first
+/// line, only of the line. `body` is the line without its closing brace.
 fn check_after(check: Option<LineCheck>, body: &str) -> LineCheck {
     let mut hash = Sha256::new();
     if let Some(check) = check {
@@ -83,24 +83,25 @@ fn check_after(check: Option<LineCheck>, body: &str) -> LineCheck {
     LineCheck::from_bytes(hash.finalize().into())
 }
 
-/// Ends a line, which is given without its closing brace, with its check and LF.
+/// Completes a line with its check and LF. `body` is the line without its closing brace.
 pub(super) fn sealed(last: &mut Option<LineCheck>, body: &str) -> String {
     let check = check_after(*last, body);
     *last = Some(check);
     format!("{body}{CHECK}{check}\"}}\n")
 }
 
-/// The body and the check of a line without its line end. `None` means that it does not end with a check.
+/// Splits a line, given without its line end, into body and check. `None` means that it does not end with a
+/// check.
 pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
     line.strip_suffix("\"}")?.rsplit_once(CHECK)
 }
 
-/// Verifies a line, which is given with its line end, after one with this check. `None` means that the log
-/// begins with it. Returns its own check, which chains it to all lines before.
+/// Verifies a line, given with its line end. `last` is the check of the previous line; `None` means that the
+/// line is the first. Returns the line's own check, which chains it to all earlier lines.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// What is wrong with the line.
 pub(crate) fn verified(
     last: Option<LineCheck>,
     line: &[u8],
@@ -115,7 +116,7 @@ pub(crate) fn verified(
     }
 }
 
-/// A further line, as it is read. What is not in canonical form is found by writing it again
+/// A later line, as it is read. Deviations from the canonical form are detected by writing it again
 /// ([`LogLine::body`]).
 #[derive(Deserialize)]
 struct LogLineRead<'a> {
@@ -142,7 +143,7 @@ struct LogLineRead<'a> {
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A granule, as it is read.
+/// A granule as it is read.
 struct EntryRead<'a> {
     granule: Cow<'a, str>,
     producer_granule: Option<Cow<'a, str>>,
@@ -195,11 +196,11 @@ impl<'de> Visitor<'de> for EntryVisitor {
 }
 
 impl LogLine {
-    /// Reads a line, which is given without its line end.
+    /// Parses a line, given without its line end.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let Ok(read) = serde_json::from_str::<LogLineRead<'_>>(text) else {
             return wrong("this line is not a change");
@@ -241,7 +242,7 @@ impl LogLine {
         if granules > LINE_GRANULES {
             return wrong("it has more than 1,000 granules");
         }
-        // Each line but the last one of a change is full.
+        // All lines of a change except the last one are full.
         let is_full = || granules == LINE_GRANULES || log_line.entry_bytes() >= LINE_BYTES;
         if log_line.end.is_none() && !is_full() {
             return wrong("its change is divided elsewhere than after 1,000 granules or 4 MiB");
@@ -269,23 +270,23 @@ impl LogLine {
                 digest: *digest,
             }),
         })?;
-        // The check takes the place of the closing brace.
+        // The check replaces the closing brace.
         text.pop();
         Ok(text)
     }
 
-    /// How many granules it has, on all sides.
+    /// The number of granules, on all sides.
     pub fn granules(&self) -> usize {
         self.sides.iter().map(Vec::len).sum()
     }
 
-    /// The length of its entries in bytes of JSON.
+    /// The length of its entries, in bytes of JSON.
     pub fn entry_bytes(&self) -> usize {
         self.sides.iter().flatten().map(LogEntry::bytes).sum()
     }
 }
 
-/// Fails because of the line that is read, whose reader says which one it is.
+/// Fails because of the current line. The reader adds its location.
 fn wrong<T>(what: &str) -> Result<T> {
     Err(Error::not_a_manifest(what))
 }
@@ -317,22 +318,22 @@ impl LogEntry {
         }
     }
 
-    /// Its length in bytes of JSON.
+    /// Its length, in bytes of JSON.
     pub fn bytes(&self) -> usize {
-        // An id, a path and a checksum can always be written.
+        // An id, a path and a checksum can always be serialized.
         serde_json::to_string(&self.written()).map_or(0, |text| text.len())
     }
 }
 
-/// A verified line: a change, or some of its granules.
+/// A verified line: a change, or part of its granules.
 #[derive(Debug)]
 pub(crate) struct LogLine {
     /// When the change took effect.
     pub timestamp: Timestamp,
-    /// The granules that were ingested, those that were deleted, and those that stayed held and of which more
-    /// became known or other bytes were stated: in the order of [`EventKind::SIDES`].
+    /// The granules that were ingested, deleted, described and replaced, in the order of [`EventKind::SIDES`].
     pub sides: [Vec<LogEntry>; 4],
-    /// What the last line of a change adds. `None` means that the change continues in the next line.
+    /// The additional members of the last line of a change. `None` means that the change continues in the next
+    /// line.
     pub end: Option<LogLineEnd>,
 }
 
@@ -340,25 +341,25 @@ pub(crate) struct LogLine {
 #[derive(Debug)]
 pub(crate) struct LogEntry {
     pub granule_id: GranuleId,
-    /// The producer's id. `None` means that it is the same.
+    /// The producer's id. `None` means that it equals the granule's id.
     pub producer_granule: Option<GranuleId>,
-    /// All that is known of its files after the change. `None` means that nothing is, or that the granule was
-    /// deleted.
+    /// The complete records of its files after the change. `None` means that there are none, or that the
+    /// granule was deleted.
     pub content: Option<Content>,
 }
 
-/// What the last line of a change adds.
+/// The additional members of the last line of a change.
 #[derive(Debug)]
 pub(crate) struct LogLineEnd {
     /// The identifier of the granules held since.
     pub identifier: Identifier,
-    /// The digest of these granules, with what is known of their files.
+    /// The digest of these granules, with the records of their files.
     pub digest: Digest,
-    /// The note that was kept with the change.
+    /// The note on the change.
     pub note: Option<String>,
 }
 
-/// The events of a part of a change.
+/// The events of a line.
 pub(crate) fn events(
     log_line: LogLine,
     location: &SourceLocation,

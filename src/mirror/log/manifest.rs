@@ -1,8 +1,8 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
-//! A manifest is a log, all its segments one after the other, then the lines of the
-//! cited subsets and of the annotations, then the head as the last line. A truncated file is
-//! therefore detected. The specification is docs/reference/manifest.md.
+//! A manifest is a log, with all its segments in order, then the lines of the cited subsets and of the
+//! annotations, then the head as the last line. A truncated file is therefore detected. The specification is
+//! docs/reference/manifest.md.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -18,18 +18,17 @@ use crate::registry::{DatasetRecord, Registry, Selection, Snapshot};
 
 use super::BEGINNING;
 
-/// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
-/// grows meanwhile.
+/// Writes the manifest of a dataset. `out` should be fast, because the registry's write-ahead log grows
+/// meanwhile.
 ///
-/// With `until`, it is written as if the history had ended then: with the changes up to and at that time, and
-/// the subsets that were cited of them, but no annotations. The record is the present one, without
-/// withdrawal and former names, since it is to become that of another dataset.
+/// With `until`, the manifest is written as if the history had ended then: with the changes up to and at that
+/// time and their cited subsets, but without annotations. The metadata is the present one, without withdrawal
+/// and former names, because it will become that of another dataset.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
-/// the history; [`ErrorKind::Io`]: what `out` returned; [`ErrorKind::NoHistory`]: the
-/// dataset had no history then.
+/// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict the history;
+/// [`ErrorKind::Io`]: an error of `out`; [`ErrorKind::NoHistory`]: the dataset had no history at that time.
 pub fn write(
     registry: &Registry,
     dataset: &DatasetName,
@@ -80,13 +79,13 @@ fn write_listed(
 }
 
 impl Error {
-    /// A manifest cannot be written.
+    /// The error for a manifest that cannot be written.
     fn unwritten(source: io::Error) -> Self {
         Error::new(ErrorKind::Io, "cannot write the manifest").because(source)
     }
 }
 
-/// Writes the manifest ([`write()`]) to the file at `path`, which appears when it is complete.
+/// Writes the manifest ([`write()`]) to the file at `path`, which appears only when it is complete.
 ///
 /// # Errors
 ///
@@ -113,7 +112,7 @@ pub fn export(
     temporary.replace().map_err(in_writing)
 }
 
-/// Refuses to replace the manifest of another dataset.
+/// Rejects a target that is the manifest of another dataset.
 fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
     let Some(other) = dataset_of_manifest(path) else { return Ok(()) };
     let listed = registry.snapshot()?.dataset(dataset)?;
@@ -125,8 +124,8 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
     Err(Error::new(ErrorKind::AlreadyExists, message))
 }
 
-/// The dataset of the manifest in a file, which its last line names. `None` means that the file does not
-/// exist, or is not a readable manifest.
+/// The dataset that the last line of a manifest file names. `None` means that the file does not exist, or is
+/// not a readable manifest.
 fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
     let mut file = File::open(path).ok()?;
     let length = file.seek(SeekFrom::End(0)).ok()?;
@@ -141,21 +140,21 @@ fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
     }
 }
 
-/// The file that is written. Only a manifest may be overwritten: a typing error must not destroy the
-/// registry, which is often in the same directory.
+/// The file to write. Only a manifest may be overwritten, because a typing error must not destroy the registry,
+/// which is often in the same directory.
 fn target(path: &Path) -> Result<PathBuf> {
     reserved::check(path)?;
     let name = path.to_string_lossy();
     let shown = quoted(&name);
     let cannot = |source: io::Error| Error::cannot("write", path, source);
-    // `metadata` follows links.
+    // `metadata` follows symbolic links.
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             let message = format!("{shown} is a link to a file that does not exist");
             return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.into()),
-        // A rename would replace the device `/dev/null` with a file, for everybody on the machine.
+        // A rename would replace the device `/dev/null` by a file, for all users of the machine.
         Ok(found) if !found.is_file() && !found.is_dir() => {
             let message = format!("{shown} is not a regular file: it was not overwritten");
             return Err(Error::new(ErrorKind::AlreadyExists, message));

@@ -1,10 +1,10 @@
 //! The log: the history of one dataset, to which changes are only ever appended.
 //!
-//! docs/reference/manifest.md is its specification. In short: JSON Lines; the first line is
-//! constant, each further one is a change, or up to 1,000 granules of one; every line ends with its
-//! `check`, a SHA-256 that chains it to all lines before. The bytes are a function of the
-//! history alone, so two states of one log are one a prefix of the other. What can change, the record of the
-//! dataset for instance, is in the *head*; the cited subsets and the annotations are in files of their own.
+//! docs/reference/manifest.md is its specification. In summary: it is JSON Lines. The first line is constant,
+//! and each later line is a change, or up to 1,000 granules of one. Every line ends with its `check`, a SHA-256
+//! that chains it to all earlier lines. The bytes depend on the history only, so of two states of one log, one
+//! is a prefix of the other. Metadata that can change, such as the title of the dataset, is in the *head*; the
+//! cited subsets and the annotations are in separate files.
 //!
 //! ```json
 //! {"accession_log":3,"rule":"md5-chain","check":"6a778144b6c78df49b8f31c5c675a95a449eaa474d56e0f4572fefc8ba194537"}

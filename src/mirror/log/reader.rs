@@ -8,23 +8,23 @@ use super::line::{FIRST_LINE, LogLine, MAX_LINE_BYTES, VERSION, verified};
 use crate::error::{Error, Result};
 use crate::model::{Content, GranuleId, LineCheck, LogChange, SourceLocation, Timestamp};
 
-/// A place in a log at which a change ends, or its beginning.
+/// A position in a log: the end of a change, or the beginning of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Position {
-    /// How many changes precede it.
+    /// The number of changes before it.
     pub changes: u64,
-    /// How many bytes of the log precede it.
+    /// The number of bytes of the log before it.
     pub bytes: u64,
-    /// How many granules are held there.
+    /// The number of granules held at this position.
     pub granules: u64,
-    /// The last check before it. `None` means that the log begins here.
+    /// The last check before it. `None` means that this is the beginning of the log.
     pub check: Option<LineCheck>,
-    /// The time of the last change before it. `None` means that there is none.
+    /// The time of the last change before it. `None` means that there is no change before it.
     pub timestamp: Option<Timestamp>,
 }
 
 impl From<&LogChange> for Position {
-    /// The place after a change.
+    /// The position after a change.
     fn from(change: &LogChange) -> Self {
         Position {
             changes: change.number,
@@ -36,17 +36,18 @@ impl From<&LogChange> for Position {
     }
 }
 
-/// Verifies the lines of a log, one after the other.
+/// Verifies the lines of a log, one by one.
 pub(crate) struct LogReader {
     source: Arc<str>,
     line: u64,
     not_after: Timestamp,
-    /// Where the next line begins; its changes and granules are those before the change of that line.
+    /// The position of the next line. Its changes and granules are those before the change that contains this
+    /// line.
     position: Position,
     open: Option<OpenChange>,
 }
 
-/// The first line of a log, as it is read.
+/// The first line of a log as it is read.
 #[derive(Deserialize)]
 struct FirstRead {
     #[serde(rename = "accession_log")]
@@ -59,45 +60,45 @@ struct FirstRead {
 #[derive(Default)]
 struct OpenChange {
     timestamp: Option<Timestamp>,
-    /// How many granules each side has: those ingested, deleted, described and replaced.
+    /// The number of ingested, deleted, described and replaced granules.
     counts: [u64; 4],
-    /// The last granule, and its side.
+    /// The last granule, and the index of its side.
     last: Option<(usize, GranuleId)>,
 }
 
 impl LogReader {
-    /// A reader that continues from a position in the log. `source` is what messages call the log, `line`
-    /// the number of lines of it before that place, `not_after` the latest time of a change.
+    /// A reader that continues from a position in the log. `source` is the name of the log in messages, `line`
+    /// the number of its lines before the position, `not_after` the latest time that a change may have.
     pub fn at(position: Position, source: Arc<str>, line: u64, not_after: Timestamp) -> Self {
         LogReader { source, line, not_after, position, open: None }
     }
 
-    /// Continues in another file, after its first `line` lines.
+    /// Continues in another file, after the first `line` lines of it.
     pub fn enter(&mut self, source: Arc<str>, line: u64) {
         (self.source, self.line) = (source, line);
     }
 
-    /// Reads the previous line again, which was wrong.
+    /// Reads the previous line, which was wrong, again.
     pub fn repeat(&mut self) {
         self.line -= 1;
     }
 
-    /// How many bytes were read, and those before.
+    /// The number of bytes of the log that were read, including those before the reader's start.
     pub fn bytes(&self) -> u64 {
         self.position.bytes
     }
 
-    /// The check of the last line. `None` means that the log begins here.
+    /// The check of the last line. `None` means that no line was read.
     pub fn check(&self) -> Option<LineCheck> {
         self.position.check
     }
 
-    /// The last line that was read.
+    /// The location of the last line that was read.
     pub fn location(&self) -> SourceLocation {
         SourceLocation::Line { source: Arc::clone(&self.source), line: self.line }
     }
 
-    /// A newer version may use other checks, so the version is checked first.
+    /// Checks the first line. A newer version may use other checks, so its version is checked first.
     fn check_first(&self, text: &str) -> Result<()> {
         match serde_json::from_str::<FirstRead>(text) {
             Ok(read) if read.version != VERSION => {
@@ -112,7 +113,7 @@ impl LogReader {
         }
     }
 
-    /// Checks a line against those before it, and counts it.
+    /// Checks a line against the earlier ones, and counts it.
     fn take(&mut self, log_line: &LogLine) -> Result<Option<LogChange>> {
         let at = log_line.timestamp;
         let mut open = self.open.take().unwrap_or_default();
@@ -186,12 +187,12 @@ impl LogReader {
         Err(Error::not_a_manifest(what).at(self.location()))
     }
 
-    /// Verifies the next line, which ends with LF. A change is returned with its last line; `None` means
-    /// that it was the first line of the log.
+    /// Verifies the next line, which ends with LF. A change is returned with its last line. `None` means that
+    /// this was the first line of the log.
     ///
     /// # Errors
     ///
-    /// What is wrong with the line, and which one it is.
+    /// What is wrong with the line, with its location.
     pub fn read(&mut self, line: &[u8]) -> Result<Option<(LogLine, Option<LogChange>)>> {
         self.line += 1;
         let is_first = self.position.bytes == 0;

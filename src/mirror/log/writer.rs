@@ -1,4 +1,4 @@
-//! Writes the lines of a log, and divides it into segments, which are its files.
+//! Writes the lines of a log, and divides it into segments, each of which is a file.
 
 use flate2::GzHeader;
 use flate2::read::GzDecoder;
@@ -11,30 +11,30 @@ use super::reader::Position;
 use crate::model::{Content, Event, EventKind, Instance, LineCheck, Timestamp};
 use crate::registry::Exported;
 
-/// Makes the lines of a log from an exported history.
+/// Writes the lines of a log from an exported history.
 pub(crate) struct LogWriter {
     segments: Segments,
     position: Position,
-    /// The granules of the next line, when its change took effect, and the length of its entries.
+    /// The next line: its granules and the time of its change. `bytes` is the length of its entries.
     next: LogLine,
     bytes: usize,
 }
 
 impl LogWriter {
-    /// Begins a log, and returns its first line, with its line end.
+    /// Begins a log. Returns the writer, and the first line with its line end.
     pub fn begin() -> (Self, String) {
         let mut writer = LogWriter::resume(Position::default(), Segments::default());
         let line = writer.end_line(unsealed(FIRST_LINE).map_or("", |(body, _)| body), None);
         (writer, line)
     }
 
-    /// Continues a log that ends at this place.
+    /// Continues a log that ends at this position.
     pub fn resume(position: Position, segments: Segments) -> Self {
         LogWriter { segments, position, next: empty_line(), bytes: 0 }
     }
 
-    /// Adds the next element of the history, and returns the line that is complete with it, with its
-    /// line end. `None` means that no line is complete yet.
+    /// Adds the next element of the history. If this completes a line, returns the line with its line end.
+    /// `None` means that no line is complete yet.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl LogWriter {
         Ok(line)
     }
 
-    /// Ends a line, which is given without its closing brace. `timestamp` is the time that a segment has
-    /// which begins with it.
+    /// Ends a line. `body` is the line without its closing brace. `timestamp` becomes the time of a segment
+    /// that begins with this line.
     fn end_line(&mut self, body: &str, timestamp: Option<Timestamp>) -> String {
         let line = sealed(&mut self.position.check, body);
         self.position.bytes += line.len() as u64;
@@ -91,7 +91,7 @@ impl LogWriter {
         line
     }
 
-    /// The place at which the log ends.
+    /// The position at the end of the log.
     pub fn position(&self) -> Position {
         self.position
     }
@@ -106,28 +106,28 @@ fn empty_line() -> LogLine {
     LogLine { timestamp: Timestamp::EPOCH, sides: Default::default(), end: None }
 }
 
-/// A segment is complete with the line that takes it past this length.
+/// A segment is complete with the line that exceeds this length, in bytes.
 const SEGMENT_BYTES: u64 = 4 * 1_024 * 1_024;
 
 /// One file of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Segment {
-    /// Its length.
+    /// Its length, in bytes.
     pub bytes: u64,
-    /// The time of its first change. `None` means that it has none yet.
+    /// The time of its first change. `None` means that it has no change yet.
     pub timestamp: Option<Timestamp>,
     /// The check of its last line.
     pub check: LineCheck,
 }
 
 impl Segment {
-    /// Whether it is complete: no line is ever added to it again.
+    /// Whether it is complete. No line is ever added to a complete segment.
     pub fn is_sealed(&self) -> bool {
         self.bytes > SEGMENT_BYTES
     }
 
-    /// Whether a compressed file says that it contains this segment: the comment in its header is the check
-    /// of the last line.
+    /// Whether the header of a compressed file names this segment: its comment is the check of the segment's
+    /// last line.
     pub fn is_compressed_in<R>(&self, file: &GzDecoder<R>) -> bool {
         let comment = file.header().and_then(GzHeader::comment);
         comment.is_some_and(|comment| comment == self.check.to_string().as_bytes())
@@ -139,8 +139,8 @@ impl Segment {
     }
 }
 
-/// The segments of a log: a function of the lengths of its lines, so that everyone divides a log at
-/// the same places.
+/// The segments of a log. They depend only on the lengths of its lines, so every archive divides a log at the
+/// same lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Segments(pub Vec<Segment>);
 
@@ -157,12 +157,12 @@ impl Segments {
         }
     }
 
-    /// The length of all of them.
+    /// The length of all segments, in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Whether they can be those of a log whose last line has this check: all but the last one are
+    /// Whether these can be the segments of a log whose last line has this check. All but the last one must be
     /// complete.
     pub fn end_with(&self, check: LineCheck) -> bool {
         let are_sealed = self.0.iter().rev().skip(1).all(Segment::is_sealed);

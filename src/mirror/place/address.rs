@@ -15,7 +15,7 @@ use crate::registry::Location;
 pub struct Address(Url);
 
 impl Address {
-    /// Whether a person who writes this means an address, and not the path of a file.
+    /// Whether a user means an address with this text, and not the path of a file.
     pub fn is_meant(text: &str) -> bool {
         let begins = |with: &str| {
             text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
@@ -23,8 +23,8 @@ impl Address {
         begins("http://") || begins("https://")
     }
 
-    /// Reads an address. `head.json` at its end is dropped. `permits_http`: whether `http` is
-    /// accepted for any host.
+    /// Parses an address. `head.json` at its end is removed. If `permits_http`, `http` is accepted for every
+    /// host.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Address {
         url
     }
 
-    /// The address of the same dataset by another name.
+    /// The address of the same dataset under another name.
     pub(super) fn renamed(&self, name: &DatasetName) -> Self {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -75,12 +75,12 @@ impl Address {
         Address(url)
     }
 
-    /// The address of a dataset of the site whose root this is.
+    /// The address of a dataset of the site, if this is the root of the site.
     pub(super) fn dataset(&self, name: &DatasetName) -> Self {
         Address(self.file(&format!("{DATASETS}/{name}/")))
     }
 
-    /// The root of the site of which it is `datasets/NAME/`. `None` means that it is not one.
+    /// The root of the site, if this address is its `datasets/NAME/`. Otherwise `None`.
     pub(super) fn site(&self) -> Option<Self> {
         let path = self.0.path().trim_end_matches('/');
         let root = path.rsplit_once('/')?.0.strip_suffix("/datasets")?;
@@ -107,7 +107,7 @@ impl fmt::Display for Address {
 }
 
 impl Error {
-    /// The error of a request to an address.
+    /// The error for a request to an address.
     pub(super) fn of_url(
         class: impl Into<Class>,
         url: impl fmt::Display,
@@ -127,11 +127,11 @@ impl Error {
     }
 }
 
-/// The name under which a mirror remembers a primary: its address, or the absolute path of its file or
-/// directory. Symbolic links are kept, so the name stays the same when the file no longer exists.
+/// The name by which a mirror remembers a primary: its address, or the absolute path of its file or directory.
+/// Symbolic links are not resolved, so the name stays the same when the file no longer exists.
 pub fn source_name(text: &str) -> String {
     if Address::is_meant(text) {
-        // Whether http is permitted decides only whether it is read.
+        // Permission for http only matters when the address is read.
         return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
     }
     let location = Location::from(text);
@@ -143,17 +143,17 @@ pub fn source_name(text: &str) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The proxy that the environment names for an origin. `None` means that requests go straight to it.
+/// The proxy that the environment names for an origin. `None` means that requests are sent directly.
 ///
 /// # Errors
 ///
-/// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
-/// no value of a variable, because it may have a password.
+/// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The
+/// message never contains the value of a variable, because it may contain a password.
 pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
     if is_loopback(url) {
         return Ok(None);
     }
-    // One that cannot be read would be left out without a word.
+    // ureq would silently ignore a proxy that it cannot parse.
     let named = PROXIES.iter().filter_map(std::env::var_os).filter(|value| !value.is_empty());
     if named.into_iter().any(|value| !is_proxy(&value.to_string_lossy())) {
         let what = "the proxy in the environment: it is not an address";
@@ -176,7 +176,7 @@ pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
 const PROXIES: [&str; 6] =
     ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
 
-/// Whether a value of such a variable is the address of a proxy, with or without `http://`.
+/// Whether the value of such a variable is the address of a proxy, with or without `http://`.
 fn is_proxy(value: &str) -> bool {
     let address = match value.contains("://") {
         true => value.to_owned(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
-/// The number of bytes that were read from a primary, and the greatest number allowed.
+/// The number of bytes that were read from a primary, and the limit.
 #[derive(Debug, Clone)]
 pub(super) struct ByteLimit {
     read: Arc<AtomicU64>,
@@ -20,8 +20,8 @@ impl ByteLimit {
         ByteLimit { read: Arc::default(), most }
     }
 
-    /// A reader whose bytes count towards the same limit as those of the other readers. Beyond the limit, it
-    /// fails with an error that [`Error::of_byte_limit`] recognises.
+    /// A reader whose bytes count towards this limit, together with those of all other such readers. Beyond the
+    /// limit, it fails with an error that [`Error::of_byte_limit`] recognises.
     pub fn limit(&self, reader: impl Read + Send + 'static) -> LimitedReader {
         LimitedReader { reader: Box::new(reader), limit: self.clone() }
     }
@@ -44,7 +44,7 @@ impl Read for LimitedReader {
     }
 }
 
-/// More bytes were read than are permitted.
+/// The error for more bytes than the limit.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {0} bytes")]
 struct TooMany(u64);

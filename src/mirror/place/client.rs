@@ -1,5 +1,5 @@
-//! Requests, with limits, redirects within the origin, and repetitions; their responses, counted,
-//! limited, and not too slow; and why a request failed.
+//! HTTP requests with limits, redirects within the origin, and retries; responses whose bytes are counted and
+//! limited, and which must not be too slow; and the reasons why a request failed.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -22,41 +22,41 @@ use crate::disk::{self, read_small};
 use crate::error::{Class, Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{PrimaryOptions, quoted};
 
-/// How requests are made.
+/// The options for requests.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// How long a server may send nothing, or less than 10 kB a second. Longer times than an hour are
-    /// shortened to an hour.
+    /// How long a server may send nothing, or less than 10 kB a second. At most one hour; longer times are
+    /// shortened.
     pub timeout: Duration,
-    /// How many bytes may be read, all together and after decompression.
+    /// The number of bytes that may be read, in all and after decompression.
     pub max_bytes: u64,
-    /// How old a head may be. `None`: any age.
+    /// The greatest age of a head. `None` means any age.
     pub max_age: Option<Duration>,
-    /// Whether `http` is accepted for any host.
+    /// Whether `http` is accepted for every host.
     pub permits_http: bool,
-    /// Certificates of authorities in PEM, in place of those of the system.
+    /// Certificates of authorities in PEM, instead of those of the system.
     pub authorities: Option<Vec<u8>>,
-    /// The longest time to wait because a server asks for it (`Retry-After`).
+    /// The longest delay that a server may request (`Retry-After`).
     pub max_delay: Duration,
-    /// How long to wait before a request is repeated.
+    /// The function that returns the delay before a request is repeated.
     pub before_retry: BeforeRetry,
 }
 
 crate::model::debug_fields!(HttpOptions: timeout, max_bytes, max_age, permits_http);
 
-/// Called before a request is repeated: returns how long to wait.
+/// A function that is called before a request is repeated. It returns the delay.
 pub type BeforeRetry = Arc<dyn Fn(&Retry<'_>) -> Duration + Send + Sync>;
 
-/// A request that failed, and will be made again.
+/// A failed request that will be repeated.
 #[derive(Debug)]
 pub struct Retry<'a> {
     /// Why it failed.
     pub error: &'a Error,
-    /// How many attempts failed so far without progress.
+    /// The number of attempts so far without progress.
     pub attempt: u32,
-    /// How many attempts are made.
+    /// The greatest number of attempts.
     pub attempts: u32,
-    /// How long to wait before the next one: twice as long each time, or as long as the server asks for.
+    /// The delay before the next attempt: twice as long each time, or as long as the server requests.
     pub delay: Duration,
 }
 
@@ -75,12 +75,12 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// What is remembered of a mirror's source, with the defaults of the rest. The file of certificates is
-    /// read.
+    /// The options remembered with a mirror's source, with defaults for the rest. Reads the file of
+    /// certificates.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]: that file cannot be read.
+    /// [`ErrorKind::Io`]: the file cannot be read.
     pub fn of(options: &PrimaryOptions) -> Result<Self> {
         let read = |path: &String| {
             let content = disk::open_regular(Path::new(path))
@@ -99,34 +99,34 @@ impl HttpOptions {
     }
 }
 
-/// The default limit on the bytes that are read from a primary.
+/// The default limit on the number of bytes that are read from a primary.
 pub(in crate::mirror) const MAX_BYTES: u64 = 64 << 30;
 
-/// How often a request that makes no progress is made.
+/// The greatest number of attempts without progress.
 const ATTEMPTS: u32 = 5;
 
-/// How long to wait before a request that made no progress is repeated for the first time.
+/// The delay before the first repetition of a request that made no progress.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 
-/// The longest time to wait for a server.
+/// The longest timeout.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// A body that takes longer is given up, whatever its length. Longer times would overflow.
+/// The longest time for a body, whatever its length. Longer times would overflow.
 const LONGEST_BODY: Duration = Duration::from_secs(30 * 86_400);
 
-/// The greatest length of a file of certificates.
+/// The greatest length of a file of certificates, in bytes.
 const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
-/// How many redirects are followed.
+/// The greatest number of redirects that are followed.
 const MAX_REDIRECTS: u32 = 5;
 
-/// Makes requests to one origin, and counts what is received.
+/// Makes requests to one origin, and counts the received bytes.
 pub(super) struct Client {
     agent: Agent,
     proxy: Option<Proxy>,
     options: HttpOptions,
     received: Arc<AtomicU64>,
-    /// The bytes that were read, after decompression.
+    /// The bytes that were read, after decompression, and their limit.
     read: ByteLimit,
 }
 
@@ -164,12 +164,13 @@ impl Client {
         &self.options
     }
 
-    /// How many bytes of bodies were received.
+    /// The number of bytes of bodies that were received.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Makes a request once, following redirects within the origin. At most `limit` bytes of the body will be read.
+    /// Makes a request once, following redirects within the origin. The caller reads at most `limit` bytes of
+    /// the body.
     pub fn get(
         &self,
         url: &Url,
@@ -177,8 +178,8 @@ impl Client {
         limit: u64,
     ) -> Result<Response<Body>, Failure> {
         let mut at = url.clone();
-        // The framing of a body takes time, too, and its bytes are not counted. A body that is only slow is given up
-        // earlier, for that reason.
+        // The framing of a body takes time, too, but its bytes are not counted. A slow body fails earlier,
+        // because of its rate.
         let longest = Duration::from_secs(limit / MIN_RATE).min(LONGEST_BODY);
         let patience = self.options.timeout * 4 + longest;
         for _ in 0..=MAX_REDIRECTS {
@@ -204,7 +205,7 @@ impl Client {
                         false => None,
                     };
                     let said = said.map(|said| format!(": {said}"));
-                    // The primary contradicts itself until a person acts.
+                    // The conflict persists until a person resolves it.
                     if let (409, Some(said)) = (code, &said) {
                         let what = format!("the primary needs its operator{said}");
                         let error = Error::of_url(ErrorKind::PrimaryConflict, url, what);
@@ -225,7 +226,7 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
-    /// The content of a file. `None` means that the file does not exist. Temporary failures are retried
+    /// Returns the content of a file. `None` means that the file does not exist. Temporary failures are retried
     /// several times.
     ///
     /// # Errors
@@ -258,20 +259,20 @@ impl Client {
         }
     }
 
-    /// Sends a text, once, without following redirects. The response has any status.
+    /// Sends a text once, without following redirects. A response is returned whatever its status.
     ///
     /// # Errors
     ///
     /// There is no response.
     pub fn post(&self, url: &Url, body: &str) -> Result<Response<Body>> {
-        // A response of a few lines that trickles in is none.
+        // A response has a few lines, so one that arrives slowly counts as none.
         let request = self.agent.post(url.as_str()).content_type("text/plain");
         let request = request.config().timeout_global(Some(self.options.timeout)).build();
         let response = request.send(body);
         response.map_err(|error| failure(url, self.proxy.as_ref(), error).into())
     }
 
-    /// Waits before an attempt is repeated that made no progress. The first one has the number 1.
+    /// Waits before an attempt without progress is repeated. The first attempt has the number 1.
     ///
     /// # Errors
     ///
@@ -290,13 +291,13 @@ impl Client {
         }
     }
 
-    /// The content of a body, counted, at most `limit` bytes of it.
+    /// Returns at most `limit` bytes of a body. They are counted.
     pub fn body(&self, response: Response<Body>, limit: u64) -> LimitedReader {
         self.limited(self.counted(response, limit).take(limit))
     }
 
-    /// At most `limit` bytes of the content of a compressed body, which are counted. `None` means that
-    /// `is_it` does not accept the gzip header.
+    /// Returns at most `limit` decompressed bytes of a body. The compressed bytes are counted. `None` means
+    /// that `is_it` rejects the gzip header.
     pub fn unzipped(
         &self,
         response: Response<Body>,
@@ -317,7 +318,7 @@ impl Client {
         self.read.limit(reader)
     }
 
-    /// Why a body could not be read to its end.
+    /// The failure for a body that could not be read to its end.
     pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
         match Error::of_byte_limit(url, error) {
             Some(refused) => Failure::Lasting(refused),
@@ -325,20 +326,19 @@ impl Client {
         }
     }
 
-    /// When an attempt begins.
+    /// The beginning of an attempt.
     pub fn pace(&self) -> Pace {
         Pace { began: Instant::now(), received: self.received() }
     }
 
-    /// Whether an attempt that brought something brought it fast enough to count as progress. A server
-    /// that breaks each connection after a line, as slowly as it may, is given up like one that sends
-    /// nothing.
+    /// Whether an attempt that made progress was fast enough for it to count. A server that breaks each
+    /// connection after a line, as slowly as possible, fails like one that sends nothing.
     pub fn was_fast(&self, pace: &Pace) -> bool {
         is_fast(self.received() - pace.received, pace.began.elapsed())
     }
 }
 
-/// The certificates that a server's must come from.
+/// The authorities that must have issued the certificate of a server.
 fn authorities(pem: Option<&[u8]>) -> Result<RootCerts> {
     let certificates: Vec<Certificate<'static>> = match pem {
         Some(pem) => parse_pem(pem)
@@ -359,7 +359,7 @@ fn authorities(pem: Option<&[u8]>) -> Result<RootCerts> {
     Ok(RootCerts::Specific(Arc::new(certificates)))
 }
 
-/// Where a response redirects to.
+/// The target of a redirect.
 fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Result<Url> {
     let refused = |what: String| Error::of_url(ErrorKind::Response, from.to_string(), what);
     let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
@@ -377,34 +377,34 @@ fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Resu
     Ok(to)
 }
 
-/// A server that sends less than this, in bytes a second, is given up.
+/// The minimum rate of a server, in bytes a second. A slower request fails.
 const MIN_RATE: u64 = 10_000;
 
-/// When an attempt began, and what had been received then.
+/// When an attempt began, and how many bytes had been received by then.
 pub(super) struct Pace {
     began: Instant,
     received: u64,
 }
 
-/// Whether so many bytes in a time are not too few.
+/// Whether this number of bytes in a time reaches the minimum rate.
 fn is_fast(bytes: u64, time: Duration) -> bool {
     u128::from(bytes) * 1_000 >= u128::from(MIN_RATE) * time.as_millis()
 }
 
-/// The body of a response as it is sent, counted.
+/// The body of a response, counted as it is sent.
 pub(super) struct Counted {
     reader: Box<dyn Read + Send>,
     received: Arc<AtomicU64>,
     /// How long a server may be too slow.
     window: Duration,
-    /// How long the server was waited for since the window began: what the mirror itself does between
-    /// two calls does not count.
+    /// The time spent waiting for the server since the window began. The mirror's own work between two calls
+    /// does not count.
     waited: Duration,
     received_meanwhile: u64,
 }
 
 impl Counted {
-    /// Counts what is read into `received`.
+    /// Adds the number of read bytes to `received`.
     fn of(reader: impl Read + Send + 'static, received: Arc<AtomicU64>, window: Duration) -> Self {
         let (reader, waited) = (Box::new(reader), Duration::ZERO);
         Counted { reader, received, window, waited, received_meanwhile: 0 }
@@ -434,7 +434,7 @@ impl Read for Counted {
 const MAX_PROBLEM_BYTES: u64 = 16 * 1_024;
 const MAX_DETAIL: usize = 300;
 
-/// Sorts an error of a request: a wrong certificate stays wrong, a broken connection may be
+/// Classifies an error of a request. A wrong certificate stays wrong; a request whose connection broke may be
 /// repeated.
 fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
     let through = match proxy {
@@ -453,7 +453,7 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
         _ => {}
     }
     match error {
-        // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
+        // Credentials may be missing or wrong, or the proxy may be unable to reach the server now.
         ureq::Error::ConnectProxyFailed(why) => {
             Failure::Passing(refused(ErrorDetail::Proxy.into(), &why.to_string()), None)
         }
@@ -469,19 +469,19 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
     }
 }
 
-/// How long the server asks to wait.
+/// The delay that the server requests.
 fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
     Some(Duration::from_secs(text.trim().parse().ok()?))
 }
 
-/// Whether a response says what failed.
+/// Whether a response contains a description of the failure.
 fn is_problem(response: &Response<Body>) -> bool {
     let content_type = response.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
     content_type.is_some_and(|it| it.starts_with("application/problem+json"))
 }
 
-/// What a body says about a failure (RFC 9457), quoted. `None` means that it says nothing.
+/// The description of a failure in a body (RFC 9457), quoted. `None` means that there is none.
 fn detail(body: impl Read) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Problem {
@@ -492,10 +492,10 @@ fn detail(body: impl Read) -> Option<String> {
     Some(quoted(&detail).to_string())
 }
 
-/// A certificate that is refused: that of the server, or of a proxy that is reached over TLS.
+/// The error for a rejected certificate of the server, or of a proxy that is reached over TLS.
 fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Error {
     let what = match error {
-        // The second: by the name of an authority that is trusted, but not by its key.
+        // The second: the name is that of a trusted authority, but the key is not.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             let what = "the certificate of the server is not from an authority that is trusted";
             return Error::of_url(ErrorKind::Certificate, url, what);
@@ -516,7 +516,7 @@ fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Er
     Error::of_url(ErrorKind::Certificate, url, what)
 }
 
-/// The error of TLS that a failed request has, wherever it is wrapped.
+/// The TLS error in a failed request, whatever error it is wrapped in.
 fn tls_error(error: &ureq::Error) -> Option<&rustls::Error> {
     match error {
         ureq::Error::Rustls(error) => Some(error),

@@ -24,18 +24,18 @@ pub(crate) struct PublishedDirectory {
 }
 
 impl PublishedDirectory {
-    /// The directory of a dataset, which nobody remembers.
+    /// The directory of a dataset, without a source to remember.
     pub fn of(directory: Directory) -> Self {
         PublishedDirectory { directory, source: None, read: ByteLimit::of(u64::MAX) }
     }
 
-    /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published
-    /// into it, which is `named`, or has the name of the mirror, or is the only one. `None` means that
-    /// nothing is published there.
+    /// Finds the directory of a dataset: `path` itself, or that of a dataset published into it. This is the
+    /// dataset in the options, the one with the name of the mirror, or the only one. `None` means that nothing
+    /// is published there.
     ///
     /// # Errors
     ///
-    /// It cannot be read; [`ErrorKind::PrimaryDatasetUnknown`]; [`ErrorKind::TooOld`].
+    /// The directory cannot be read; [`ErrorKind::PrimaryDatasetUnknown`]; [`ErrorKind::TooOld`].
     pub fn find(
         path: &Path,
         mirror: &DatasetName,
@@ -57,7 +57,7 @@ impl PublishedDirectory {
         Ok(Some(PublishedDirectory { directory, source: Some(source), read }))
     }
 
-    /// The directory as it was found.
+    /// The directory under the name by which it was found.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -88,7 +88,7 @@ fn head_in(directory: &Directory) -> Result<HeadFile> {
     let cannot = |source| Error::cannot("read", &path, source);
     let file = directory.read(HEAD)?.ok_or_else(|| cannot(io::ErrorKind::NotFound.into()))?;
     let mut line = Vec::new();
-    // One byte more shows that it is too long.
+    // One byte more detects a head that is too long.
     file.take(MAX_HEAD_BYTES + 1).read_to_end(&mut line).map_err(cannot)?;
     parse_head(&path.to_string_lossy(), &line)
 }
@@ -137,7 +137,7 @@ impl Place for PublishedDirectory {
     }
 }
 
-/// The directory of a dataset: `path` itself, or that of one of the datasets that are published into it.
+/// The directory of a dataset: `path` itself, or that of a dataset published into it.
 fn directory_of(path: &Path, mirror: &DatasetName, named: Option<&DatasetName>) -> Result<PathBuf> {
     let datasets = path.join(DATASETS);
     if path.join(HEAD).exists() {

@@ -1,4 +1,4 @@
-//! A manifest: a log with all that is beside it, and its head, in one file.
+//! A manifest: a log, the lines beside it, and its head, in one file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -15,22 +15,22 @@ use crate::mirror::log::{
 };
 use crate::model::{SourceLocation, Timestamp};
 
-/// A manifest that can be read again and again.
+/// A manifest that can be read repeatedly.
 pub(in crate::mirror) struct ManifestFile {
     file: File,
-    /// What messages call it.
+    /// The name in messages.
     name: String,
     /// Its absolute path. `None` means that it was read from a stream.
     source: Option<String>,
 }
 
 impl ManifestFile {
-    /// A file, which is copied to a temporary file if it is compressed. It has at most `max_bytes` bytes
-    /// after decompression.
+    /// Opens a manifest. If it is compressed, it is copied to a temporary file. It has at most `max_bytes`
+    /// bytes after decompression.
     ///
     /// # Errors
     ///
-    /// It cannot be read; [`ErrorKind::TooManyBytes`](crate::ErrorKind::TooManyBytes);
+    /// The file cannot be read; [`ErrorKind::TooManyBytes`](crate::ErrorKind::TooManyBytes);
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn open(file: File, name: &str, source: Option<String>, max_bytes: u64) -> Result<Self> {
         let failed = |source| Error::cannot("read", Path::new(name), source);
@@ -40,7 +40,7 @@ impl ManifestFile {
         let mut beginning = Vec::new();
         plain.take(3).read_to_end(&mut beginning).map_err(failed)?;
         plain.rewind().map_err(failed)?;
-        // What was copied from a stream may have been unzipped before.
+        // A copy of a stream may already have been decompressed.
         let shown = if source.is_none() { name.trim_end_matches(".gz") } else { name };
         let unzipped = OpenedFile::open(file.try_clone().map_err(failed)?, shown)?.unzipped()?;
         let is_plain =
@@ -66,13 +66,13 @@ impl ManifestFile {
         Ok(ManifestFile { file, name, source })
     }
 
-    /// Copies a manifest to a temporary file, to read it from there.
+    /// Copies a manifest to a temporary file, and reads it from there.
     ///
     /// # Errors
     ///
     /// Those of [`ManifestFile::open`].
     pub fn copy(manifest: impl Read, name: &str, max_bytes: u64) -> Result<Self> {
-        // One byte more shows that it is too long.
+        // One byte more detects a manifest that is too long.
         let manifest = manifest.take(max_bytes.saturating_add(1));
         let mut manifest = BufReader::with_capacity(BUFFER_BYTES, manifest);
         let file = copied(&mut manifest, |read| {
@@ -89,7 +89,7 @@ impl ManifestFile {
         Error::not_a_manifest(what).at_line(&Arc::from(self.name.as_str()), line)
     }
 
-    /// Where the last line begins, and the line, of which no more is read than a head may have.
+    /// The offset of the last line, and the line itself, of which at most the maximal length of a head is read.
     fn last_line(&self) -> Result<(u64, Vec<u8>)> {
         let cannot = |source| self.cannot(source);
         let mut file = &self.file;
@@ -103,7 +103,7 @@ impl ManifestFile {
         Ok((from + begin as u64, end.split_off(begin)))
     }
 
-    /// How many lines begin before a place in the file.
+    /// The number of lines that begin before an offset in the file.
     fn lines_up_to(&self, bytes: u64) -> Result<u64> {
         let mut file = &self.file;
         file.rewind().map_err(|source| self.cannot(source))?;
@@ -119,7 +119,7 @@ impl ManifestFile {
         }
     }
 
-    /// Checks that the file begins as a log does, whatever its last line is.
+    /// Checks that the file begins like a log, whatever its last line is.
     fn check_first_line(&self) -> Result<()> {
         let mut file = &self.file;
         file.rewind().map_err(|source| self.cannot(source))?;
@@ -133,12 +133,12 @@ impl ManifestFile {
     }
 }
 
-/// How the lines begin that precede the head.
+/// The beginnings of the lines before the head.
 const OTHERS: [&str; 4] = [BEGINNING, "{\"timestamp\":", "{\"subset\":", "{\"annotation\":"];
 
 const BUFFER_BYTES: usize = 64 * 1_024;
 
-/// Copies a file to a temporary one. `check` is called with all that is read, in pieces.
+/// Copies a file to a temporary one. `check` is called with each piece that is read.
 fn copied(
     from: &mut impl BufRead,
     mut check: impl FnMut(io::Result<&[u8]>) -> Result<&[u8]>,
@@ -162,7 +162,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// Where a part begins.
+/// The offset of a part.
 fn begin(head: &Head, part: Part) -> u64 {
     match part {
         Part::Segment(index) => {
@@ -187,8 +187,8 @@ impl Place for ManifestFile {
         };
         let text = std::str::from_utf8(&line).unwrap_or_default();
         if !text.starts_with(HEAD_BEGINNING) {
-            // After a line of a log, or beside one, a line is missing; any other line is in the place of the
-            // head.
+            // If the last line belongs to the log or to the files beside it, the head is missing after it. Any
+            // other line is a damaged head.
             let is_missing = OTHERS.iter().any(|other| text.starts_with(other));
             let lines = self.lines_up_to(if is_missing { u64::MAX } else { begin })?;
             let what = "it is cut short: its head, the last line, is missing";

@@ -1,22 +1,21 @@
-//! The places where the log of a dataset is: at an address, in a published directory, or in a manifest.
+//! The locations of the log of a dataset: an address, a published directory, or a manifest.
 //!
-//! A dataset's address and its directory have `head.json`, `subsets.jsonl` and `log/000000.jsonl` …, as
-//! [`crate::publish`] writes them. Any web server can deliver them: ranges and compressed segments are used
-//! where the server has them, and none is needed. A manifest has the same in one file.
+//! The address and the directory of a dataset have `head.json`, `subsets.jsonl`, `log/000000.jsonl` and so on,
+//! as [`crate::publish`] writes them. Any web server can deliver them. Ranges and compressed segments are used
+//! if the server has them, but are not needed. A manifest has the same content in one file.
 //!
 //! # What is refused
 //!
-//! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and
-//! the head itself is limited; a limit of the caller bounds everything together, counted after
-//! decompression. At an address, only `https` is
-//! used, except to this machine or where the caller permits it; redirects stay within the origin;
-//! a server that sends nothing for a time, or less than 10 kB a second on average, is given up; the
-//! rate also covers reconnections. Lines are verified one by one, wherever they are.
+//! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and the head
+//! itself is limited. The caller's limit covers everything together, counted after decompression.
+//!
+//! At an address, only `https` is used, except to this machine or if the caller permits `http`. Redirects stay
+//! within the origin. A request fails if the server sends nothing for a time, or less than 10 kB a second on
+//! average; the rate also covers reconnections. Lines are verified one by one, from any location.
 //!
 //! # Resumption
 //!
-//! Where a connection breaks, the lines that were verified are kept, and the next request begins after
-//! them.
+//! If a connection breaks, the lines that were verified are kept, and the next request begins after them.
 
 mod address;
 mod byte_limit;
@@ -64,7 +63,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The file of the part, relative to the directory or the address of the dataset.
+    /// The path of the part's file, relative to the directory or the address of the dataset.
     pub fn file(self) -> String {
         match self {
             Part::Segment(index) => format!("{LOG}/{}", Segment::file_name(index)),
@@ -73,7 +72,7 @@ impl Part {
         }
     }
 
-    /// What a head announces of the part, if it is beside the log.
+    /// The announcement of the part in a head, if the part is beside the log.
     pub fn announced(self, head: &Head) -> LinesDigest {
         match self {
             Part::Segment(_) => LinesDigest::default(),
@@ -83,11 +82,11 @@ impl Part {
     }
 }
 
-/// Why something could not be read.
+/// Why reading failed.
 pub(crate) enum Failure {
-    /// It may succeed when it is repeated, after this time if the server says so.
+    /// It may succeed if it is repeated, after this time if the server requests a delay.
     Passing(Error, Option<Duration>),
-    /// It will not.
+    /// It will fail again.
     Lasting(Error),
 }
 
@@ -109,7 +108,8 @@ impl From<Error> for Failure {
 #[derive(Clone)]
 pub(crate) struct FoundHead {
     pub head: Head,
-    /// The present name of the dataset, which was looked for by a former one. `None` means that it was found.
+    /// The present name of the dataset, if it was found by a former one. `None` means that it was found by its
+    /// present name.
     pub moved_to: Option<DatasetName>,
 }
 
@@ -120,16 +120,16 @@ impl FoundHead {
     }
 }
 
-/// Where the log of a dataset is.
+/// A location of the log of a dataset.
 pub(crate) trait Place: Send + Sync {
-    /// What a mirror remembers the place by. `None` means that it is read once.
+    /// The name by which a mirror remembers the location. `None` means that it can be read only once.
     fn source(&self) -> Option<String>;
 
     /// Reads the head.
     fn head(&self) -> Result<Box<FoundHead>, Failure>;
 
-    /// Opens a part that a head announces, after so many bytes of it. `attempt` is how many attempts made
-    /// no progress so far, with this one. What is read may be more than is announced.
+    /// Opens an announced part at an offset. `attempt` is the number of attempts without progress so far,
+    /// including this one. The reader may return more bytes than are announced.
     fn open(
         &self,
         of: &FoundHead,
@@ -138,18 +138,18 @@ pub(crate) trait Place: Send + Sync {
         attempt: u32,
     ) -> Result<Box<dyn Read + '_>, Failure>;
 
-    /// What messages call a part.
+    /// The name of a part in messages.
     fn name(&self, of: &FoundHead, part: Part) -> String;
 
-    /// Why a part could not be read to its end.
+    /// The failure for a part that could not be read to its end.
     fn broken(&self, of: &FoundHead, part: Part, error: io::Error) -> Failure {
         let name = self.name(of, part);
         let refused = Error::of_byte_limit(&name, &error);
         Failure::Lasting(refused.unwrap_or_else(|| Error::cannot("read", Path::new(&name), error)))
     }
 
-    /// Waits before something is read again after so many attempts that made no progress, with this one.
-    /// Returns the number of the next attempt.
+    /// Waits before reading is repeated. `attempt` is the number of attempts without progress so far, including
+    /// the last one. Returns the number of the next attempt.
     ///
     /// # Errors
     ///
@@ -158,19 +158,19 @@ pub(crate) trait Place: Send + Sync {
         Err(failure.into())
     }
 
-    /// Where the head was read.
+    /// The location of the head.
     ///
     /// # Errors
     ///
-    /// The place cannot be read.
+    /// The head cannot be read again.
     fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation>;
 
-    /// Whether all parts are in one file, with the head, and never change.
+    /// Whether all parts and the head are in one file, which never changes.
     fn is_one_file(&self) -> bool {
         false
     }
 
-    /// How many lines of the same file precede a part.
+    /// The number of lines before a part in its file.
     ///
     /// # Errors
     ///
@@ -179,11 +179,11 @@ pub(crate) trait Place: Send + Sync {
         Ok(0)
     }
 
-    /// Proves what is read neither with the log nor with the parts beside it.
+    /// Verifies the content that is read neither with the log nor with the parts beside it.
     ///
     /// # Errors
     ///
-    /// It is not what the head announces.
+    /// It differs from what the head announces.
     fn prove(&self, _of: &FoundHead) -> Result<()> {
         Ok(())
     }
@@ -192,7 +192,7 @@ pub(crate) trait Place: Send + Sync {
 /// The greatest number of datasets that a message names. A registry can have a million.
 pub(super) const MAX_NAMED: usize = 20;
 
-/// The names of the first of some datasets, for a message.
+/// The first names of a list of datasets, for a message.
 pub(super) fn named(names: &[DatasetName]) -> String {
     let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
     match (first.is_empty(), names.len() - first.len()) {
@@ -202,7 +202,7 @@ pub(super) fn named(names: &[DatasetName]) -> String {
     }
 }
 
-/// Refuses a source that was last published too long ago.
+/// Rejects a source that was last published too long ago.
 ///
 /// # Errors
 ///
@@ -222,7 +222,7 @@ pub(super) fn check_age(
     Ok(())
 }
 
-/// As [`check_age`], for a file, which counts as published when it was last modified.
+/// Like [`check_age`], for a file. Its time of publication is its time of modification.
 pub(super) fn check_age_of_file(
     name: &str,
     file: &File,
@@ -237,13 +237,13 @@ pub(super) fn check_age_of_file(
     check_age(name, modified, max_age, now)
 }
 
-/// Parses a head, which is all that a file contains.
+/// Parses a head from the whole content of a file.
 fn parse_head(name: &str, line: &[u8]) -> Result<HeadFile> {
     let parsed = HeadFile::parse(std::str::from_utf8(line).unwrap_or_default());
     parsed.map_err(|what| Error::not_a_manifest(&what).at(only_line(name)))
 }
 
-/// Where the only line of a file is.
+/// The location of the only line of a file.
 fn only_line(name: &str) -> SourceLocation {
     SourceLocation::Line { source: name.into(), line: 1 }
 }

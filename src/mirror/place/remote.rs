@@ -18,10 +18,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
 
-/// The greatest length of the page of a site that is read for the names of its datasets.
+/// The greatest length of a site's page that is read for the names of its datasets, in bytes.
 const MAX_PAGE_BYTES: u64 = 1 << 20;
 
-/// How many renamings are followed.
+/// The greatest number of renamings that are followed.
 const MAX_RENAMINGS: u32 = 5;
 
 /// A dataset at an address.
@@ -29,7 +29,7 @@ pub struct Remote {
     client: Client,
     address: Address,
     now: Timestamp,
-    /// Of the part that was opened last.
+    /// The pace of the part that was opened last.
     pace: Mutex<Pace>,
 }
 
@@ -40,8 +40,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Certificate`](crate::ErrorKind::Certificate): the file of authorities has none;
-    /// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): the environment names a proxy that cannot be used.
+    /// [`ErrorKind::Certificate`](crate::ErrorKind::Certificate): the file of authorities contains none;
+    /// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): the environment names an unusable proxy.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
         let client = Client::new(&address.file(HEAD), options)?;
         let pace = Mutex::new(client.pace());
@@ -66,7 +66,7 @@ impl Remote {
         }
     }
 
-    /// The content of a file of the site at the address, at most `limit` bytes of it.
+    /// Returns the content of a file of the site at the address, at most `limit` bytes.
     ///
     /// # Errors
     ///
@@ -94,15 +94,15 @@ impl Remote {
         }
         self.check_age(url, &response)?;
         let mut line = Vec::new();
-        // One byte more shows that it is too long.
+        // One byte more detects a head that is too long.
         let mut body = self.client.body(response, MAX_HEAD_BYTES + 1);
         body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
         Ok(parse_head(url.as_str(), &line)?)
     }
 
-    /// The address of the dataset of a site, if this is the root of the site: of the one with this name, or of the
-    /// only one. `None` means that this is the address of a dataset, or that none of several is meant. What cannot
-    /// be requested is reported when the head is read.
+    /// If the address is the root of a site, returns the address of its dataset: the one with this name, or the
+    /// only one. `None` means that the address is that of a dataset, or that no dataset of several has this
+    /// name. Failed requests are reported later, when the head is read.
     pub(in crate::mirror) fn dataset_of_site(&self, wanted: &DatasetName) -> Option<Address> {
         if self.address.site().is_some() {
             return None;
@@ -119,7 +119,7 @@ impl Remote {
         Some(self.address.dataset(name))
     }
 
-    /// The error for a head that does not exist. The root of a site names its datasets.
+    /// The error for a missing head. If the address is in a site, the message names the site's datasets.
     fn no_dataset(&self, url: &Url) -> Error {
         let site = self.address.site();
         let root = site.as_ref().unwrap_or(&self.address);
@@ -138,7 +138,7 @@ impl Remote {
         Error::of_url(ErrorKind::Address, &self.address, what)
     }
 
-    /// The datasets to which the page of a site leads. A page that cannot be read leads to none.
+    /// The names of the datasets to which the page of a site links. Empty if the page cannot be read.
     fn datasets_of_page(&self, root: &Address) -> Vec<DatasetName> {
         let page = self.client.content(&root.file(""), MAX_PAGE_BYTES);
         let page = page.ok().flatten().unwrap_or_default();
@@ -157,7 +157,7 @@ impl Remote {
         names
     }
 
-    /// Refuses a head that was last written too long ago.
+    /// Rejects a head that was last written too long ago.
     fn check_age(&self, url: &Url, response: &Response<Body>) -> Result<()> {
         let Some(max_age) = self.client.options().max_age else { return Ok(()) };
         let modified = response.headers().get(header::LAST_MODIFIED);
@@ -169,8 +169,8 @@ impl Remote {
         check_age(url, modified, max_age, self.now)
     }
 
-    /// Opens a whole segment in its compressed form. `None` means that the server has no compressed file
-    /// whose header names this segment.
+    /// Opens a whole segment in its compressed form. `None` means that the server has no compressed file whose
+    /// header names this segment.
     fn zipped(&self, url: &Url, segment: &Segment) -> Result<Option<Box<dyn Read + '_>>, Failure> {
         let response = self.client.get(url, &[], segment.bytes)?;
         if response.status().as_u16() != 200 {
@@ -180,7 +180,7 @@ impl Remote {
         Ok(self.client.unzipped(response, segment.bytes, is_it).map(|body| Box::new(body) as _))
     }
 
-    /// Opens what is left of a segment, as a range if the server has ranges.
+    /// Opens the rest of a segment, as a range if the server supports ranges.
     fn plain(
         &self,
         url: &Url,
@@ -190,7 +190,7 @@ impl Remote {
     ) -> Result<Box<dyn Read + '_>, Failure> {
         let mut asked = url.clone();
         if !is_sealed {
-            // An older copy of the growing segment in a cache is not mistaken for it.
+            // The query prevents a cache from returning an older copy of a segment that has grown.
             asked.set_query(Some(&format!("bytes={bytes}")));
         }
         let range = format!("bytes={from}-");
@@ -235,7 +235,7 @@ impl Remote {
             let what = format!("the server did not respond with the file {file}");
             return Err(Error::of_url(ErrorKind::Response, url, what).into());
         }
-        // One byte more shows that there is more than was announced.
+        // One byte more detects a file that is longer than announced.
         Ok(Box::new(self.client.body(response, bytes.saturating_add(1))))
     }
 }
@@ -271,8 +271,8 @@ impl Place for Remote {
         }
         let Part::Segment(index) = part else { return self.beside(of, part) };
         let (segment, url) = (&of.head.segments.0[index], self.file(of, &part.file()));
-        // The compressed form cannot be resumed. If it is missing, damaged or another segment's, the plain
-        // one is read.
+        // The compressed form cannot be resumed. If it is missing, damaged or that of another segment, the
+        // plain form is read.
         if segment.is_sealed() && from == 0 && attempt == 1 {
             let zipped = self.file(of, &format!("{}.gz", part.file()));
             if let Some(body) = self.zipped(&zipped, segment)? {

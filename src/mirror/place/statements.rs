@@ -1,4 +1,4 @@
-//! The log of statements of a site, as `proof sign --recover` takes it back: `tlog-tiles`.
+//! The log of statements of a site, as `proof sign --recover` reads it: `tlog-tiles`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use crate::model::{ParseError, quoted};
 use crate::registry::PublishedStatements;
 use crate::signed::{KeyUse, LogCheckpoint, Note, Policy, SetStatement, StatementTree};
 
-/// The directory of the statements of a site, and the file of what was signed last.
+/// The directory of the statements of a site, and the file with the latest signed checkpoint.
 const STATEMENTS: &str = "statements";
 const CHECKPOINT: &str = "checkpoint";
 
-/// The longest bundle of statements.
+/// The greatest length of a bundle of statements, in bytes.
 const MAX_BUNDLE_BYTES: u64 = StatementTree::TILE * (SetStatement::MAX_BYTES as u64 + 2);
 
-/// The greatest number of statements that are read of a log, whose tree is in memory: those of a thousand
-/// datasets in eighty years.
+/// The greatest number of statements that are read from a log, because its tree is in memory. A thousand
+/// datasets have as many in eighty years.
 const MAX_STATEMENTS: u64 = 4_000_000;
 
-/// Where the log of statements of a site is.
+/// The location of the log of statements of a site.
 pub(crate) struct StatementPlace<'a>(Root<'a>);
 
 enum Root<'a> {
@@ -31,17 +31,17 @@ enum Root<'a> {
 }
 
 impl<'a> StatementPlace<'a> {
-    /// That of a site at an address, which is its root.
+    /// The statements of the site whose root is at this address.
     pub(super) fn at_address(client: &'a Client, root: Address) -> Self {
         StatementPlace(Root::Address(client, root))
     }
 
-    /// That of a directory into which datasets are published.
+    /// The statements in a directory into which datasets are published.
     pub fn in_directory(root: &Path) -> Self {
         StatementPlace(Root::Directory(root.to_owned()))
     }
 
-    /// Reads a file. `None` means that there is none.
+    /// Reads a file. `None` means that the file does not exist.
     fn file(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Failure> {
         let root = match &self.0 {
             Root::Address(client, root) => {
@@ -56,7 +56,7 @@ impl<'a> StatementPlace<'a> {
         Ok(Some(content.map_err(cannot)?))
     }
 
-    /// What messages call a file.
+    /// The name of a file in messages.
     fn name(&self, file: &str) -> String {
         match &self.0 {
             Root::Address(_, root) => root.file(&format!("{STATEMENTS}/{file}")).to_string(),
@@ -66,18 +66,19 @@ impl<'a> StatementPlace<'a> {
         }
     }
 
-    /// The error of a file that is not what it should be.
+    /// The error for an invalid file.
     fn refused(&self, file: &str, what: impl std::fmt::Display) -> Error {
         Error::new(ErrorKind::PrimaryInvalid, format!("{}: {what}", self.name(file)))
     }
 
-    /// Reads what was signed: the checkpoint with the signatures of the keys of a policy, and all of its
+    /// Reads the latest signed checkpoint, with the signatures of the keys of a policy, and all of its
     /// statements.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PrimaryInvalid`]: no key of the log in the policy signed it, a signature of a key of the policy is
-    /// wrong, a file is missing or cut, or the statements are not those that were signed; those of requests.
+    /// [`ErrorKind::PrimaryInvalid`]: no key of the log in the policy signed the checkpoint, a signature of a
+    /// key of the policy is wrong, a file is missing or truncated, or the statements are not those of the
+    /// checkpoint; those of requests.
     pub fn read(&self, origin: &str, policy: &Policy) -> Result<PublishedStatements> {
         let refused = |error: ParseError| self.refused(CHECKPOINT, error);
         let content = self.file(CHECKPOINT, Note::MAX_BYTES as u64 + 1)?;
@@ -95,8 +96,8 @@ impl<'a> StatementPlace<'a> {
         Ok(PublishedStatements { note, checkpoint, texts })
     }
 
-    /// Verifies that a key of a log signed its checkpoint, and that no signature of a key of the policy is wrong.
-    /// Keeps one signature of each of these keys: anyone can add others.
+    /// Verifies that a key of the log signed its checkpoint, and that no signature of a key of the policy is
+    /// wrong. Keeps one signature of each of these keys, because anyone can add others.
     fn verify(&self, note: &mut Note, origin: &str, policy: &Policy) -> Result<()> {
         let mut verified = Vec::new();
         let mut is_signed = false;
@@ -121,7 +122,7 @@ impl<'a> StatementPlace<'a> {
         Err(self.refused(CHECKPOINT, what))
     }
 
-    /// Reads the statements of a checkpoint, whose tree must be the one that was signed.
+    /// Reads the statements of a checkpoint, and verifies that their tree is the signed one.
     fn statements(&self, checkpoint: &LogCheckpoint) -> Result<Spool> {
         const TILE: u64 = StatementTree::TILE;
         let (size, mut tree, mut texts) =
@@ -131,7 +132,7 @@ impl<'a> StatementPlace<'a> {
             let mut file = path((size - tile * TILE).min(TILE));
             let mut content = self.file(&file, MAX_BUNDLE_BYTES)?;
             if content.is_none() {
-                // The parts of a tile go when it is full.
+                // The partial tiles of a tile are removed when it is full.
                 file = path(TILE);
                 content = self.file(&file, MAX_BUNDLE_BYTES)?;
             }

@@ -1,4 +1,4 @@
-//! Asks a witness to cosign a checkpoint: `tlog-witness`, add-checkpoint.
+//! Requests a cosignature of a checkpoint from a witness: `tlog-witness`, add-checkpoint.
 
 use std::io::Read;
 
@@ -10,17 +10,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::PrimaryOptions;
 use crate::signed::{LogCheckpoint, Note, NoteSignature, StatementTree, VerificationKey};
 
-/// The longest response of a witness that is read, in bytes.
+/// The greatest length of a witness's response, in bytes.
 const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
 
 impl StatementTree {
-    /// Asks a witness at an address to cosign a checkpoint of the tree, and adds its signature. `old` is the size of the tree that it has
-    /// seen last, or a guess: it names the right one, and is asked once more.
+    /// Requests a cosignature of a checkpoint of the tree from the witness at an address, and adds it to
+    /// `note`. `old` is the size of the latest tree that the witness has seen, or a guess: if it is wrong, the
+    /// witness responds with the right size, and the request is repeated once.
     ///
     /// # Errors
     ///
-    /// The address is refused; the witness cannot be reached, refuses, or has seen a larger tree; what it sends
-    /// is not a signature of this checkpoint by its key.
+    /// The address is rejected; the witness cannot be reached, rejects the request, or has seen a larger tree;
+    /// its response is not a signature of this checkpoint by its key.
     pub fn ask_witness(
         &self,
         address: &str,
@@ -58,7 +59,7 @@ impl StatementTree {
                     return Ok(());
                 }
                 409 => match response.trim_end().parse() {
-                    // It has seen so many, with another root.
+                    // It has seen a tree of this size with another root.
                     Ok(known) if known == old => return Err(differs()),
                     Ok(known) if known <= size && !is_last => (old, is_last) = (known, true),
                     Ok(known) if known > size => {
