@@ -1,4 +1,4 @@
-//! Who records a change.
+//! The person or program that records a change.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ use crate::model::check_characters;
 pub struct Author(Arc<str>);
 
 impl Author {
-    /// The greatest length of a name in bytes.
+    /// The greatest length of a name, in bytes.
     const MAX_BYTES: usize = 256;
 
     /// The name.
@@ -37,7 +37,7 @@ impl FromStr for Author {
 
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`]: the name has a control character, such as NUL, at which SQLite ends a string; it has more
+    /// [`ErrorKind::Usage`]: the name contains a control character (SQLite ends a string at NUL), or is longer
     /// than 256 bytes.
     fn from_str(name: &str) -> Result<Self, Error> {
         check_characters("name of who records a change", name)

@@ -1,4 +1,4 @@
-//! Sorted events, which are merged and split into batches before they are recorded in a history.
+//! Merges sorted events and splits them into batches, before they are recorded in a history.
 
 use std::iter::Peekable;
 use std::thread::Scope;
@@ -33,14 +33,14 @@ impl MergedEvent {
     }
 }
 
-/// Events whose repetitions are dropped as they are read. However often a granule is listed, it needs the
-/// memory of one event and of its files.
+/// Events that are merged as they are read. However often a granule is listed, it needs the memory of one event
+/// and of its files.
 pub(super) struct MergedEvents<Events: Iterator> {
     events: Peekable<Events>,
 }
 
 impl<Events: Iterator<Item = Result<Event>>> MergedEvents<Events> {
-    /// Merges events that are in order.
+    /// Merges events that are sorted.
     pub fn of(events: Events) -> Self {
         MergedEvents { events: events.peekable() }
     }
@@ -92,7 +92,8 @@ impl<Events: Iterator<Item = Result<Event>>> Iterator for MergedEvents<Events> {
 }
 
 impl MergedEvent {
-    /// Counts an event if it repeats the previous one. `None` means that this is the first one.
+    /// Counts an event, and whether it repeats the previous one. `None` means that the previous one is the
+    /// first.
     fn count_repetition(&mut self, previous: Option<&Event>, event: &Event) {
         self.events += 1;
         let previous = previous.unwrap_or(&self.event);
@@ -103,9 +104,9 @@ impl MergedEvent {
     }
 }
 
-/// Whether an event repeats the previous one of the same granule, time and kind. If each row has one file, a
-/// granule can have any number of rows, and none repeats another. A record of several files has all files of
-/// a granule, so a second record is a repetition.
+/// Whether an event repeats the previous one of the same granule, time and kind. Rows with one file each do not
+/// repeat one another: a granule can have any number of them. A record of several files contains all files of a
+/// granule, so a second record is a repetition.
 fn is_repetition(previous: &Event, event: &Event) -> bool {
     let is_of_file =
         |event: &Event| event.content.as_ref().is_some_and(|content| content.files().len() == 1);
@@ -124,7 +125,7 @@ fn is_repetition(previous: &Event, event: &Event) -> bool {
 /// The merged files of several events of one granule.
 #[derive(Default)]
 struct StatedFiles {
-    /// `None` means that no event states files.
+    /// `None` means that no event has files.
     files: Option<Vec<FileRecord>>,
     /// The number of files after the last merge.
     merged: usize,
@@ -132,10 +133,10 @@ struct StatedFiles {
 }
 
 impl StatedFiles {
-    /// The least number of files that are collected before they are merged.
+    /// The number of collected files, beyond twice the merged ones, that triggers a merge.
     const UNMERGED: usize = 4_096;
 
-    /// Adds the files of an event, unless it states the same as the previous one.
+    /// Adds the files of an event, unless the previous event has the same files.
     fn add(&mut self, event: &Event, previous: Option<&Event>) {
         let Some(content) = &event.content else { return };
         let is_same = previous.is_some_and(|previous| previous.content == event.content);
@@ -173,17 +174,17 @@ fn checked(granule_id: &GranuleId, content: Content) -> Result<Content> {
     Ok(content)
 }
 
-/// The greatest number of granules in a batch. (Batches of 4,096 take 10% longer on a server.)
+/// The greatest number of granules in a batch. Batches of 4,096 take 10% longer on a server.
 pub(super) const BATCH_GRANULES: usize = 16_384;
 
 /// The size in bytes at which a batch is full.
 const BATCH_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// The number of events from which a thread of their own reads and merges them.
+/// If there are more events than this, a separate thread reads and merges them.
 const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 
-/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch, and those
-/// of one time and kind are merged. `count` is the number of events.
+/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch. Events of
+/// the same granule, time and kind are merged. `count` is the number of events.
 pub(super) fn each_batch<'scope>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
@@ -198,7 +199,7 @@ pub(super) fn each_batch<'scope>(
     }
 }
 
-/// The next events, whose granules have no others. `None` means that there are none.
+/// The next batch, which contains all events of its granules. `None` means that no events are left.
 fn next_batch(
     events: &mut Peekable<impl Iterator<Item = Result<MergedEvent>>>,
 ) -> Result<Option<Vec<MergedEvent>>> {
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn events_of_one_granule_time_and_kind_are_merged() {
         let mut events = Vec::new();
-        // Two files in turn, so often that they are merged while they are read.
+        // Two files alternate, so often that they are merged while they are read.
         for line in 0..20_000 {
             events.push(stating("A", ["x", "y"][(line % 2) as usize], 1 + line % 2, line));
         }

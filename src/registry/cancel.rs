@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// Cancels long work: clones are the same token, of which the work has one and its caller another.
+/// Cancels long work. Clones are the same token: the work has one, and its caller another.
 ///
-/// Work that is cancelled fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), and changes
-/// nothing. It is cancelled at the next page, statement, or few thousand granules, not at once.
+/// Cancelled work fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), and changes nothing. It
+/// ends at the next page, statement, or few thousand granules, not at once.
 ///
 /// # Examples
 ///
@@ -31,7 +31,7 @@ struct State {
     cancelled_at: Mutex<Option<Instant>>,
 }
 
-/// The work is cancelled while the flag is true, which the handler of a signal may set.
+/// The work is cancelled while the flag is true. A signal handler may set the flag.
 impl From<Arc<AtomicBool>> for CancelToken {
     fn from(is_cancelled: Arc<AtomicBool>) -> Self {
         CancelToken(Arc::new(State { is_cancelled, cancelled_at: Mutex::default() }))
@@ -49,7 +49,7 @@ impl CancelToken {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Cancels the work at a time, instead of at the time that was set before.
+    /// Cancels the work at a time, which replaces any time set before.
     pub fn cancel_at(&self, at: Instant) {
         *self.0.cancelled_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }

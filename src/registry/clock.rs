@@ -1,4 +1,4 @@
-//! The clock of a registry: the only place at which the library reads the present time.
+//! The clock of a registry: the only code of the library that reads the present time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::model::Timestamp;
 
-/// What a registry reads the present time from. It is cheap to clone.
+/// The source of a registry's present time. It is cheap to clone.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of the system. A time outside the years 0000 to 9999 is read as the nearest one in them.
+    /// The system clock. A time outside the years 0000 to 9999 is read as the nearest time within them.
     pub fn system() -> Self {
         Clock::new(|| {
             let now = SystemTime::now();
@@ -35,19 +35,19 @@ impl Clock {
         })
     }
 
-    /// A clock that always shows the same time, for tests.
+    /// A clock that always returns the same time, for tests.
     pub fn fixed(now: Timestamp) -> Self {
         Clock::new(move || now)
     }
 
-    /// A clock that shows what a function returns.
+    /// A clock that calls a function.
     pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Clock { read: Arc::new(read), is_confirmed: false, is_checked_by_guard: false }
     }
 
-    /// The same clock, which is known to be right. Without this, a change is rejected with
+    /// The same clock, known to be right. Otherwise a change is rejected with
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead) if the clock is more than two years after every
-    /// time that the registry has recorded, since then it is more likely wrong than right.
+    /// recorded time: such a clock is probably wrong.
     #[must_use]
     pub fn confirmed(self) -> Self {
         Clock { is_confirmed: true, ..self }
@@ -58,13 +58,13 @@ impl Clock {
         (self.read)()
     }
 
-    /// The same clock for a change, of which a guard decides whether the clock is plausible.
+    /// The same clock for a change whose guard decides if the clock is plausible.
     #[must_use]
     pub(crate) fn checked_by_guard(self) -> Self {
         Clock { is_checked_by_guard: true, ..self }
     }
 
-    /// Whether a guard decides whether the clock is plausible, and not the place where its time is recorded.
+    /// Whether a guard decides if the clock is plausible, instead of the code that records its time.
     pub(crate) fn is_checked_by_guard(&self) -> bool {
         self.is_checked_by_guard
     }

@@ -1,5 +1,4 @@
-//! What is known of the files of granules, read beside their holding periods, and the lines that it gives
-//! in canonical lists.
+//! The file records of granules, read beside their holding periods, and their lines in canonical lists.
 
 use std::ops::Range;
 
@@ -8,15 +7,15 @@ use crate::error::Result;
 use crate::model::{EncodedFiles, Timestamp};
 use crate::store::{ContentRows, DatasetKey, Period, View};
 
-/// What was known of the files of one granule, since when. It is filled again for each granule.
+/// The file records of one granule, each with its start time. It is refilled for each granule.
 #[derive(Debug, Default)]
 pub(super) struct FilesOverTime {
     encoded: Vec<u8>,
-    /// In microseconds, and where the encoding is.
+    /// The start of each record in microseconds, and the range of its encoding in `encoded`.
     rows: Vec<(i64, Range<usize>)>,
 }
 
-/// What was known of the files of a granule during a part of the time, in order.
+/// The file records of a granule that start within a range of time, in order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilesDuring<'a> {
     encoded: &'a [u8],
@@ -30,12 +29,12 @@ impl FilesOverTime {
         self.rows.push((since, start..self.encoded.len()));
     }
 
-    /// Adds what was known elsewhere.
+    /// Adds the records of another source.
     pub fn extend(&mut self, files: FilesDuring<'_>) {
         files.iter().for_each(|(since, files)| self.push(since, files));
     }
 
-    /// Puts it in order. Of several at one time, the first that was added counts.
+    /// Sorts the records by time. If several have the same time, the first that was added is used.
     pub fn sort(&mut self) {
         self.rows.sort_by_key(|(since, _)| *since);
         self.rows.dedup_by_key(|(since, _)| *since);
@@ -46,7 +45,7 @@ impl FilesOverTime {
         self.rows.clear();
     }
 
-    /// What became known from an instant on and before another one. `None` means for ever.
+    /// The records that start at `from` or later, and before `until`. `None` means no end.
     pub fn during(&self, from: i64, until: Option<i64>) -> FilesDuring<'_> {
         let start = self.rows.partition_point(|(since, _)| *since < from);
         let rows = &self.rows[start..];
@@ -57,19 +56,19 @@ impl FilesOverTime {
 }
 
 impl<'a> FilesDuring<'a> {
-    /// Whether nothing was known.
     pub fn is_empty(self) -> bool {
         self.rows.is_empty()
     }
 
-    /// What was known, and since when, in microseconds.
+    /// The records, each with its start in microseconds.
     pub fn iter(self) -> impl Iterator<Item = (i64, EncodedFiles<'a>)> {
         let files = |range: &Range<usize>| EncodedFiles::of_checked(&self.encoded[range.clone()]);
         self.rows.iter().map(move |(since, range)| (*since, files(range)))
     }
 
-    /// Adds the lines of the granule that was added last in the lists of the instances that hold it, given
-    /// the number of the first instance at a time or after it. None if nothing is known.
+    /// Adds the lines of the granule to the lists of the instances that hold it. It must be the granule that
+    /// was added last. `number` returns the number of the first instance at or after a time. Adds nothing if
+    /// there are no records.
     pub fn add_lines(
         self,
         hashing: &mut Hashing,
@@ -94,7 +93,7 @@ impl<'a> FilesDuring<'a> {
         line(files, start..held.end);
     }
 
-    /// Hashes a granule that some instances hold, with its lines.
+    /// Hashes a granule that the instances `held` hold, with its lines.
     pub fn hold(
         self,
         hashing: &mut Hashing,
@@ -108,20 +107,20 @@ impl<'a> FilesDuring<'a> {
     }
 }
 
-/// The contents of a dataset, in the order of its granules.
+/// The file records of a dataset, in the order of its granules.
 pub(super) struct Contents<'read> {
     rows: ContentRows<'read>,
-    /// The granule of the last period, and what is known of it at any time.
+    /// The granule of the last period. `of_granule` has all its records.
     granule_id: Vec<u8>,
     of_granule: FilesOverTime,
-    /// How many of these were within one of its periods.
+    /// The number of these records that were within one of its periods.
     used: usize,
-    /// The first granule of which something is known outside every period in which it was held.
+    /// The first granule with a record outside all of its holding periods.
     stray: Option<String>,
 }
 
 impl<'read> Contents<'read> {
-    /// The contents of the granules after an id (`""` means from the first).
+    /// The records of the granules after an id (`""` means from the first).
     pub fn of(read: &'read View, dataset: DatasetKey, after: &str) -> Self {
         Contents {
             rows: read.content_after(dataset, after),
@@ -132,8 +131,8 @@ impl<'read> Contents<'read> {
         }
     }
 
-    /// What was known of a granule during a period in which it was held. Must be called for each period, in
-    /// order of granule and time.
+    /// The records of a granule that start during a holding period. Must be called for each period, in order of
+    /// granule and time.
     pub fn during(&mut self, period: &Period<'_>) -> Result<FilesDuring<'_>> {
         if self.granule_id != period.granule_id {
             self.advance_to(period.granule_id)?;
@@ -160,7 +159,7 @@ impl<'read> Contents<'read> {
         Ok(())
     }
 
-    /// Leaves the last granule.
+    /// Finishes the current granule. It is stray if not all of its records were used.
     fn leave(&mut self) {
         if self.used < self.of_granule.rows.len() && self.stray.is_none() {
             self.stray = Some(String::from_utf8_lossy(&self.granule_id).into_owned());
@@ -169,7 +168,7 @@ impl<'read> Contents<'read> {
         self.of_granule.clear();
     }
 
-    /// After the last period: the first granule of which something is known at a time when it was not held.
+    /// The first granule with a record at a time when it was not held. Called after the last period.
     pub fn stray(mut self) -> Result<Option<String>> {
         self.leave();
         match self.rows.peek()? {
@@ -179,20 +178,20 @@ impl<'read> Contents<'read> {
     }
 }
 
-/// What is known at an instant of the granules of a dataset that are held then, in canonical order.
+/// The file records in force at an instant, of the granules of a dataset held then, in canonical order.
 pub(super) struct ContentsAt<'read> {
     rows: ContentRows<'read>,
-    /// What is known of the last granule, encoded.
+    /// The encoded records of the last granule.
     encoded: Vec<u8>,
 }
 
 impl<'read> ContentsAt<'read> {
-    /// What is known at an instant.
+    /// Starts to read the records in force at an instant.
     pub fn new(read: &'read View, dataset: DatasetKey, at: Timestamp) -> Result<Self> {
         Ok(ContentsAt { rows: read.content_until(dataset, at)?, encoded: Vec::new() })
     }
 
-    /// What is known of a granule. Must be called in canonical order.
+    /// The records of a granule. Must be called in canonical order.
     pub fn of(&mut self, granule_id: &str) -> Result<EncodedFiles<'_>> {
         self.encoded.clear();
         while let Some(row) = self.rows.peek()?.filter(|row| row.granule_id <= granule_id) {

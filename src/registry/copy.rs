@@ -1,9 +1,9 @@
-//! Copies of a whole registry, verified before they can be used: into a file, or row by row into another
-//! store; and backups in a directory.
+//! Verified copies of a whole registry: to a file, or row by row to another store. Also named backups in a
+//! directory.
 //!
-//! A backup there is called `NAME-20260131T030000Z.db`: the name of the registry (of a file without `.db`,
-//! of a database on a server its own) and the time in UTC, to the second; where that is taken,
-//! `-2`, `-3`, … follow the time.
+//! Such a backup is called `NAME-20260131T030000Z.db`. NAME is the name of the registry's file without `.db`,
+//! or the name of its database on a server. The time is in UTC, to the second. If the name is taken, `-2`,
+//! `-3`, … follow the time.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{Location, Store};
 
 impl Registry {
-    /// Copies the registry in its present state to `target`, where no file exists yet. Other
-    /// processes may read and write the registry at the same time. The copy appears at `target` only when it
-    /// is complete and everything in it has been verified: returns the totals.
+    /// Copies the registry in its present state to `target`, where no file exists yet. Other processes may read
+    /// and write the registry meanwhile. The copy appears at `target` only when it is complete and verified.
+    /// Returns the totals of the verification.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists; of another
-    /// kind: the registry cannot be read, or the copy cannot be written.
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and was removed. Other
+    /// kinds: the registry cannot be read, or the copy cannot be written.
     pub fn back_up(&self, target: &Path) -> Result<VerificationTotals> {
         let location = Location::from(target);
         let in_target = |error: Error| location.named(error);
@@ -47,8 +47,8 @@ impl Registry {
             return self.copy_with_payment_ids_to(target);
         }
         let file = copy.map_err(in_target)?;
-        // An error in the copy is an error in the registry, so it is reported with the path of the
-        // registry instead of that of the temporary file.
+        // An error in the copy is an error in the registry, so it has the path of the registry instead of that
+        // of the temporary file.
         let of_registry = |error: Error| match error.is_from_store() {
             true => error.in_path(self.location().shown()),
             false => error,
@@ -66,34 +66,35 @@ impl Registry {
     }
 }
 
-/// Whether the state of the workers that issue payment ids is copied.
+/// Whether to copy the state of the workers that issue payment ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PaymentIds {
-    /// It is, so the source must issue no further ids: they would be issued twice.
+    /// The source must issue no further ids: they would be issued twice.
     Copied,
-    /// It is not: the copy starts without any.
+    /// The copy starts without workers.
     LeftOut,
 }
 
 impl Registry {
-    /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all
-    /// versions of their records, their histories, granules, and cited subsets, without what issues payment ids.
-    /// Others may read and write the registry meanwhile: what they change is not in the copy. Until it is complete, a
-    /// file keeps what they write in its write-ahead log, which grows.
+    /// Copies the registry in its present state to `target`, where no registry exists yet. It copies the
+    /// datasets with all versions of their metadata, their histories, granules and cited subsets, but not the
+    /// workers that issue payment ids. Others may read and write the registry meanwhile; their changes are not
+    /// in the copy. Until the copy is complete, a registry file collects them in its write-ahead log, which
+    /// grows.
     ///
-    /// The copy appears at the target only when every identifier in it was recomputed: returns the totals. If it is
-    /// interrupted, nothing of it remains on a server, where it is one transaction.
+    /// The copy appears at the target only after every identifier in it was recomputed. Returns the totals of
+    /// the verification. On a server the copy is one transaction: if it is interrupted, nothing remains.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): there is a registry at the
-    /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a registry exists at the target.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
     pub fn copy_to(&self, target: impl Into<Location>) -> Result<VerificationTotals> {
         self.copy_all_to(&target.into(), PaymentIds::LeftOut)
     }
 
-    /// As [`Registry::copy_to`], with the state of the workers that issue payment ids. This registry must issue no
-    /// further ids: they would be issued twice.
+    /// Like [`Registry::copy_to`], with the state of the workers that issue payment ids. This registry must
+    /// issue no further ids: they would be issued twice.
     ///
     /// # Errors
     ///
@@ -125,9 +126,9 @@ impl Registry {
         Ok(verified)
     }
 
-    /// Copies the registry in its present state to a temporary file, which is deleted when the last clone and the
-    /// last snapshot of the copy are dropped: changes can be tried out there. What issues payment ids is not copied,
-    /// and the copy is not verified.
+    /// Copies the registry in its present state to a temporary file, in which changes can be tried out. The
+    /// file is deleted when the last clone and the last snapshot of the copy are dropped. The workers that
+    /// issue payment ids are not copied, and the copy is not verified.
     ///
     /// # Errors
     ///
@@ -137,7 +138,7 @@ impl Registry {
         Ok(Registry::of(store, self.clock().clone()))
     }
 
-    /// Copies every row into an empty store, as of one moment.
+    /// Copies every row into an empty store, from one snapshot.
     fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
         let target = Registry::of(store, self.clock().clone()).watched_by(self.watcher().clone());
         let read = self.read()?;
@@ -169,12 +170,12 @@ impl Registry {
     }
 }
 
-/// The greatest number of backups that one second can have.
+/// The greatest number of backups with the same second in their names.
 const MAX_SUFFIX: u32 = 1_000;
 
 impl Registry {
-    /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
-    /// Returns its path, and what was verified in it.
+    /// Makes a [backup](Registry::back_up) in an existing directory, under a name that is not taken. Returns
+    /// its path and the totals of its verification.
     pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, VerificationTotals)> {
         let (name, stamp) = (self.name_of_backups(), stamp_of(self.now()));
         for suffix in 1..MAX_SUFFIX {
@@ -192,7 +193,7 @@ impl Registry {
         Err(Error::new(ErrorKind::AlreadyExists, message).in_path(directory))
     }
 
-    /// What the backups of this registry are called.
+    /// The part of the names of backups that stands for this registry.
     fn name_of_backups(&self) -> String {
         let path = self.location().full_name();
         let path = path.to_string_lossy();
@@ -216,7 +217,7 @@ impl Registry {
     }
 }
 
-/// A time as names have it.
+/// A time in the form of file names.
 fn stamp_of(now: Timestamp) -> String {
     let text = now.to_string();
     let seconds = text.get(..19).unwrap_or(&text);

@@ -1,16 +1,16 @@
-//! Ids that are directories of others in the same list: `a` beside `a/c`.
+//! Finds ids that are directories of other ids in the same list, such as `a` beside `a/c`.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Event, GranuleId, SourceLocation, quoted};
 
-/// Refuses ids of which one is a directory in the path of another. Costs a pass over the events, which are in
-/// canonical order, and the memory of the ids that begin one another.
+/// Rejects events if one id is a directory in the path of another. The events must be in canonical order. Costs
+/// one pass over them, and the memory of the ids that are prefixes of one another.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotAList`]: there are such ids; the events cannot be read.
+/// [`ErrorKind::NotAList`]: an id is a directory of another. Errors of reading the events.
 pub(super) fn refuse_directories(sorted: impl Iterator<Item = Result<Event>>) -> Result<()> {
-    // Between `a` and `a/c` there may be ids such as `a-1`: all that begin the present id are remembered.
+    // Ids such as `a-1` may be between `a` and `a/c`. Therefore all prefixes of the present id are remembered.
     let mut beginnings: Vec<(GranuleId, Option<SourceLocation>)> = Vec::new();
     for event in sorted {
         let Event { granule_id, location, .. } = event?;

@@ -1,4 +1,4 @@
-//! The errors of operations on a registry that several files raise.
+//! Errors of registry operations that several files use.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl Error {
         Error::new(ErrorKind::NoHistory, message)
     }
 
-    /// The dataset has no set before so many changes.
+    /// A set from before the first change was requested. `changes` is the number of changes so far.
     pub(super) fn too_few_changes(name: &DatasetName, changes: u64) -> Self {
         let message = match changes {
             0 => format!("{name} has no history yet: nothing was ever ingested"),
@@ -45,7 +45,7 @@ impl Error {
         Error::new(ErrorKind::NoHistory, message)
     }
 
-    /// The identifier was never in force: in a dataset, or in any (`None`).
+    /// The identifier was never in force in a dataset. `None` means in any dataset.
     pub(crate) fn identifier_unknown(
         identifier: Identifier,
         dataset: Option<&DatasetName>,
@@ -57,13 +57,13 @@ impl Error {
         Error::new(ErrorKind::IdentifierUnknown, message).about(identifier)
     }
 
-    /// A value is longer than any log may have it.
+    /// A value is longer than logs allow.
     pub(super) fn too_long(what: &str, unit: &str, length: usize, most: usize) -> Self {
         let message = format!("{what} has {length} {unit}, but at most {most} are allowed");
         Error::new(ErrorKind::TooLong, message)
     }
 
-    /// The change would take effect at or before the dataset's last one.
+    /// The change would take effect at or before the dataset's previous one.
     pub(super) fn not_after_last(at: Timestamp, last: Timestamp) -> Self {
         let message = format!(
             "a change at {at} would not be after the last one, {last}: history is never rewritten"
@@ -77,7 +77,7 @@ impl Error {
         Error::new(ErrorKind::Future, message)
     }
 
-    /// A change does not result in the identifier that is expected.
+    /// A change does not result in the expected identifier.
     pub(crate) fn not_as_expected(
         at: Timestamp,
         result: impl fmt::Display,
@@ -87,7 +87,7 @@ impl Error {
         Error::new(ErrorKind::NotAsExpected, message)
     }
 
-    /// A change leads to another set than the one that it expects.
+    /// A change results in another set than expected.
     pub(crate) fn unexpected(
         name: &DatasetName,
         expect: Expected,
@@ -98,7 +98,7 @@ impl Error {
         Error::new(ErrorKind::NotAsExpected, message)
     }
 
-    /// An event is refused; `what` is said of its granule.
+    /// An event is rejected. `what` follows the id of its granule in the message.
     pub(super) fn of_event(
         event: &Event,
         class: impl Into<Class>,
@@ -109,7 +109,7 @@ impl Error {
             .of(event.granule_id.clone())
     }
 
-    /// A history ingests a granule that is held at that time.
+    /// A history ingests a granule that is already held at that time.
     pub(super) fn held_then(event: &Event, since: Timestamp) -> Self {
         let what = format_args!("is ingested at {}, but has been held since {since}", event.at);
         Error::of_event(event, ErrorDetail::OutOfTurn, what)

@@ -1,5 +1,5 @@
-//! Whether the copy of a mirror matches. Three facts say so, each of which is found in its own way: the names and
-//! the checksums by a comparison with the primary, and the files by reading them from the disk.
+//! Facts about whether a mirror matches its primary. Names and checksums are compared with the primary, and
+//! files are read from the disk.
 
 use std::fmt;
 
@@ -10,9 +10,10 @@ use crate::error::Result;
 use crate::model::{ChangeCounts, DatasetName, Instance, Timestamp, plural};
 use crate::store::{FindingCounts, RootState};
 
-/// Whether the copy of a mirror matches.
+/// Whether a mirror matches its primary.
 ///
-/// As text, it is `names identical · checksums identical · files on disk never checked`. Its JSON has this text, too.
+/// As text, it is `names identical · checksums identical · files on disk never checked`. Its JSON contains this
+/// text, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MirrorFacts {
@@ -30,7 +31,7 @@ pub struct MirrorFacts {
 pub(crate) enum NamesFact {
     /// It holds the same granules.
     Identical,
-    /// It holds others.
+    /// It holds different granules.
     Different {
         /// The number of granules that only the primary holds. `None` means that they were not compared now.
         missing: Option<u64>,
@@ -41,11 +42,12 @@ pub(crate) enum NamesFact {
     NotCompared,
 }
 
-/// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both hold.
+/// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both
+/// hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub(crate) enum ChecksumsFact {
-    /// None differs.
+    /// No file differs.
     Identical {
         /// The number of granules that were compared. `None` means all.
         compared: Option<u64>,
@@ -53,20 +55,20 @@ pub(crate) enum ChecksumsFact {
         #[serde(skip)]
         of: u64,
     },
-    /// Some differ.
+    /// Some files differ.
     Different {
         /// The number of granules with a file that differs. `None` means that they were not compared now.
         different: Option<u64>,
         /// The number of granules that were compared. `None` means that the others were known to be the same.
         compared: Option<u64>,
     },
-    /// The mirror has none: nothing is recorded of its files, or sizes only.
+    /// The mirror has no checksums: only sizes, or nothing, are recorded.
     NotRecorded,
-    /// The primary has none that they could be compared with, or one of the two changed since they were compared.
+    /// The primary has no checksums of the same algorithms, or one of the two changed since the comparison.
     NotCompared,
 }
 
-/// Whether the files of a dataset are as recorded, according to their last checks in all directories.
+/// Whether the files of a dataset are as recorded, according to the latest checks in all directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -81,31 +83,31 @@ pub enum FilesFact {
     },
     /// All files were as recorded.
     Good {
-        /// Since when all files were checked.
+        /// All files were checked at this time or later.
         checked: Timestamp,
-        /// The number of files that did not change since. `None` means that it is not known: the next check is under
-        /// way, or the dataset changed since.
+        /// The number of files that did not change since. `None` means unknown: the next check is under way, or
+        /// the dataset changed since.
         good: Option<u64>,
-        /// The number of granules that were added or replaced since, and whose files were not checked yet.
+        /// The number of granules that were added or replaced since, and are not yet checked.
         changed: u64,
     },
-    /// They were, but that is too long ago.
+    /// All files were as recorded, but that check is too old.
     Old {
-        /// Since when all files were checked.
+        /// All files were checked at this time or later.
         checked: Timestamp,
     },
-    /// Some are not as recorded.
+    /// Some files are not as recorded.
     Bad {
-        /// Since when all files were checked. `None` means that they never were.
+        /// All files were checked at this time or later. `None` means that not all files were ever checked.
         checked: Option<Timestamp>,
-        /// The number of files that are as recorded in all directories. `None` means that it is not known: a check
-        /// is under way, not all files were ever checked, or the dataset changed since.
+        /// The number of files that are as recorded in all directories. `None` means unknown: a check is under
+        /// way, not all files were ever checked, or the dataset changed since.
         good: Option<u64>,
         /// The number of files that do not exist.
         missing: u64,
-        /// The number of files with another size or checksum, and of files that cannot be read.
+        /// The number of files that have a different size or checksum, or cannot be read.
         damaged: u64,
-        /// The number of files with another problem, such as files of which nothing is recorded.
+        /// The number of files with another problem, such as files without a record.
         other: u64,
     },
 }
@@ -116,8 +118,8 @@ impl MirrorFacts {
         self.names == NamesFact::Identical
     }
 
-    /// Whether the recorded checksums and sizes are those of the primary, for the granules that both hold. `None`
-    /// means that nothing could be compared.
+    /// Whether the recorded checksums and sizes are those of the primary, for the granules that both hold.
+    /// `None` means that nothing could be compared.
     pub fn are_checksums_identical(&self) -> Option<bool> {
         match self.checksums {
             ChecksumsFact::Identical { .. } => Some(true),
@@ -126,7 +128,8 @@ impl MirrorFacts {
         }
     }
 
-    /// Whether one of them is bad. Files that were never checked are not, unless all had to be checked since a time.
+    /// Whether one of the facts is bad. Files that were never checked, or too long ago, are bad only if a check
+    /// is required.
     pub(crate) fn is_bad(&self, is_check_required: bool) -> bool {
         let is_unchecked = matches!(self.files, FilesFact::NeverChecked)
             || matches!(self.files, FilesFact::Old { .. });
@@ -150,8 +153,8 @@ impl NamesFact {
 }
 
 impl ChecksumsFact {
-    /// What a comparison of a mirror, on the left, with its primary found. `has_checksums`: some are recorded, and
-    /// not only sizes. `is_known`: the same was known of all files of both before anything was compared.
+    /// The result of a comparison of a mirror, on the left, with its primary. `has_checksums`: the mirror has
+    /// checksums, not only sizes. `is_known`: all file records were known to be the same before the comparison.
     pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool, is_known: bool) -> Self {
         let (contents, of) = (counts.contents, counts.matched);
         let compared = match is_known {
@@ -174,7 +177,7 @@ impl ChecksumsFact {
 }
 
 impl Snapshot {
-    /// Whether the files of a dataset are as recorded. All of them must have been checked since `oldest`.
+    /// The fact about the files of a dataset. All of them must have been checked since `oldest`.
     ///
     /// # Errors
     ///
@@ -205,9 +208,9 @@ impl Snapshot {
         })
     }
 
-    /// The number of files that were as recorded in all roots at the last checks, of which `bad` were not. `None` means
-    /// that it is not known: a check is under way, or it does not follow from what changed `since` the first of these
-    /// checks began.
+    /// The number of files that were as recorded in all roots at the latest checks; `bad` files were not.
+    /// `None` means unknown: a check is under way, or the changes `since` the first of these checks began do
+    /// not determine the number.
     fn good_files(
         &self,
         dataset: &DatasetName,
@@ -223,14 +226,14 @@ impl Snapshot {
         };
         let ChangeCounts { ingested, deleted, described, replaced } = since.counts;
         if deleted + described + replaced == 0 {
-            // Of the files that were added since, some may be bad.
+            // Some bad files may be among those added since.
             let files = Some(first.files).filter(|_| bad == 0 || ingested == 0);
             return Ok(files.and_then(|files| files.checked_sub(bad)));
         }
         let Some(later) = last.since.filter(|_| ingested + described + replaced == 0) else {
             return Ok(None);
         };
-        // What the last check read was checked in all roots, if nothing was added.
+        // If nothing was added, every file that the latest check read was checked in all roots.
         let since_last = self.changes_since(dataset, later)?;
         let is_same = since_last.are_all && since_last.counts == ChangeCounts::default();
         Ok(last.files.checked_sub(bad).filter(|_| is_same))
@@ -258,21 +261,22 @@ impl Snapshot {
     }
 }
 
-/// The last changes of a dataset, recorded after a time.
+/// The latest changes of a dataset, recorded after a time.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChangesSince {
-    /// What they did.
+    /// The sum of their counts.
     counts: ChangeCounts,
-    /// Whether these are all changes since: more than [`MAX_PAGES`] pages are not read.
+    /// Whether these are all changes since that time: at most [`MAX_PAGES`] pages are read.
     are_all: bool,
 }
 
-/// The number of changes in a page, and the greatest number of pages that are read to count the changes since a check.
+/// The number of changes in a page, and the greatest number of pages that are read to count the changes since a
+/// check.
 const PAGE_CHANGES: u32 = 256;
 const MAX_PAGES: u32 = 64;
 
 impl FilesFact {
-    /// What the checks found, without the number of good files.
+    /// The fact from the findings of the checks, without the number of good files.
     fn of(roots: &[RootState], counts: FindingCounts, oldest: Option<Timestamp>) -> Self {
         let FindingCounts { missing, damaged, all, .. } = counts;
         let other = all.saturating_sub(missing + damaged);

@@ -1,4 +1,4 @@
-//! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
+//! The registry itself: opens it, begins and ends work on it, and limits which of its datasets are shown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{self, Location, Store, Transaction, Watch};
 
-/// A registry: one file that records the datasets of an archive.
+/// A registry: one file, or one database on a server, that records the datasets of an archive.
 ///
 /// It is cheap to clone and to share between threads: clones use the same pool of connections. A
-/// [`Snapshot`](super::Snapshot) reads it; each method that changes something is one transaction.
+/// [`Snapshot`](super::Snapshot) reads it. Each method that changes something is one transaction.
 ///
-/// Each method fails if the registry cannot be read or written; one that takes the name of a dataset with
-/// [`ErrorKind::DatasetUnknown`] if no dataset has it; and one that records something with
-/// [`ErrorKind::ClockAhead`] if the registry already has times after now.
+/// Each method fails if the registry cannot be read or written. A method with the name of a dataset fails with
+/// [`ErrorKind::DatasetUnknown`] if no dataset has that name. A method that records something fails with
+/// [`ErrorKind::ClockAhead`] if the clock is more than two years after every recorded time.
 ///
 /// # Examples
 ///
@@ -45,13 +45,12 @@ use crate::store::{self, Location, Store, Transaction, Watch};
 pub struct Registry {
     store: Store,
     clock: Clock,
-    /// Who records changes. `None` means that this is not recorded.
+    /// The author of changes. `None` means that it is not recorded.
     author: Option<Author>,
     watcher: Watcher,
-    /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
-    /// the archive sees it.
+    /// The datasets that others see. They do not see who recorded a change. `None` means that everything is
+    /// shown.
     public: Option<Arc<DatasetFilter>>,
-    /// Whether its lists are read in small pages.
     has_small_pages: bool,
 }
 
@@ -62,14 +61,14 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// How often a change is made at most where other changes interfere with it.
+/// The greatest number of attempts at a change with which other changes interfere.
 const ATTEMPTS: u32 = 8;
 
 /// How a transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Commit,
-    /// Commits what is no change of the registry: what was read elsewhere.
+    /// Commits data that was read elsewhere, which is no change of the registry.
     Remember,
     RollBack,
 }
@@ -81,10 +80,10 @@ impl End {
 }
 
 impl Registry {
-    /// Opens a registry. What it records has the times of `clock`.
+    /// Opens a registry. Recorded times are read from `clock`.
     ///
-    /// Reading never writes, so a registry can also be read where nothing can be written. The first change
-    /// opens it for writing; a registry with an older schema is migrated then, and cannot be read before.
+    /// Reading never writes, so a registry can also be read on a read-only disk. The first change opens it for
+    /// writing. A registry with an older schema is migrated then, and cannot be read before.
     ///
     /// # Errors
     ///
@@ -93,18 +92,18 @@ impl Registry {
     pub fn open(location: impl Into<Location>, clock: Clock) -> Result<Self> {
         let location = location.into();
         let store = Store::open(&location).map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
+            // A relative path may be wrong because the current directory is wrong.
             ErrorKind::RegistryMissing => error.in_registry(&location.full_name()),
             _ => location.named(error),
         })?;
         Ok(Registry::of(store, clock))
     }
 
-    /// Creates an empty registry where there is none yet, and opens it.
+    /// Creates an empty registry where none exists yet, and opens it.
     ///
     /// # Errors
     ///
-    /// The error of a registry: something exists there (`already-exists`), or nothing can be created.
+    /// The error of a registry: something already exists there (`already-exists`), or nothing can be created.
     pub fn create(location: impl Into<Location>, clock: Clock) -> Result<Self> {
         let location = location.into();
         let create = || {
@@ -115,8 +114,8 @@ impl Registry {
         Registry::open(location, clock)
     }
 
-    /// Opens a registry or, if there is none, returns one that its first change creates. It is empty until
-    /// then, and nothing of it remains if that change fails.
+    /// Opens a registry. If none exists, the first change creates it. It is empty until then, and nothing of it
+    /// remains if that change fails.
     ///
     /// # Errors
     ///
@@ -148,18 +147,18 @@ impl Registry {
         crate::store::limit_memory()
     }
 
-    /// Checks that a change could begin: that the registry can be written, and that no other writer keeps it for
-    /// too long. A registry with an older schema is migrated.
+    /// Checks that a change could begin: the registry can be written, and no other writer locks it for too
+    /// long. Migrates a registry with an older schema.
     ///
     /// # Errors
     ///
-    /// Those with which a change would begin, such as [`ErrorKind::Denied`].
+    /// Those of a change that cannot begin, such as [`ErrorKind::Denied`].
     pub fn check_writable(&self) -> Result<()> {
         self.write(|_| Ok(((), End::RollBack)))
     }
 
-    /// Returns the same registry, whose changes wait so long for another writer before they fail with
-    /// [`ErrorKind::Busy`]: ten seconds, if it is not set.
+    /// Returns the same registry, whose changes wait this long for another writer before they fail with
+    /// [`ErrorKind::Busy`]. The default is ten seconds.
     #[must_use]
     pub fn with_busy_wait(&self, busy_wait: Duration) -> Self {
         Registry { store: self.store.with_busy_wait(busy_wait), ..self.clone() }
@@ -171,7 +170,7 @@ impl Registry {
         Registry { clock, ..self.clone() }
     }
 
-    /// Returns the same registry, in which `author` records changes.
+    /// Returns the same registry, with `author` as the author of its changes.
     #[must_use]
     pub fn recorded_by(&self, author: Author) -> Self {
         Registry { author: Some(author), ..self.clone() }
@@ -182,17 +181,15 @@ impl Registry {
         self.clock.now()
     }
 
-    /// The clock.
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Who records changes.
     pub(super) fn author(&self) -> Option<&Author> {
         self.author.as_ref()
     }
 
-    /// Returns the same registry, whose clock is confirmed if `is_confirmed`.
+    /// Returns the same registry, with a confirmed clock if `is_confirmed`.
     pub(crate) fn confirming(&self, is_confirmed: bool) -> Self {
         match is_confirmed {
             true => self.with_clock(self.clock.clone().confirmed()),
@@ -200,7 +197,7 @@ impl Registry {
         }
     }
 
-    /// Returns the same registry with an observer of its work, instead of any before.
+    /// Returns the same registry with an observer of its work, which replaces any other.
     ///
     /// # Examples
     ///
@@ -236,14 +233,14 @@ impl Registry {
         Registry { watcher: self.watcher.clone().cancelled_by(token), ..self.clone() }
     }
 
-    /// Who observes its work, and what cancels it.
+    /// The observer of its work, and the tokens that cancel it.
     pub fn watcher(&self) -> &Watcher {
         &self.watcher
     }
 
-    /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
-    /// The others are as if they did not exist. Who recorded a change is shown of none. A view of a view shows
-    /// what both show. It limits what is read, and not what is changed.
+    /// Returns the same registry as others may see it. Snapshots show only the datasets of the filter, as if no
+    /// others existed, and never show who recorded a change. A view of a view shows the datasets that both
+    /// show. Changes are not limited.
     #[must_use]
     pub fn public_view(&self, filter: DatasetFilter) -> Self {
         let filter = match self.public.as_deref() {
@@ -253,14 +250,13 @@ impl Registry {
         Registry { public: Some(Arc::new(filter)), ..self.clone() }
     }
 
-    /// Returns the same registry for clients that may read lists slowly: pages end by bytes, and are hashed on
-    /// the thread that reads them. A list needs little memory, and no thread.
+    /// Returns the same registry for clients that may read lists slowly. Pages are limited in bytes, and hashed
+    /// on the thread that reads them. So a list needs little memory, and no thread.
     #[must_use]
     pub fn in_small_pages(&self) -> Self {
         Registry { has_small_pages: true, ..self.clone() }
     }
 
-    /// Whether its lists are read in small pages.
     pub(super) fn has_small_pages(&self) -> bool {
         self.has_small_pages
     }
@@ -276,17 +272,17 @@ impl Registry {
         Registry { watcher, ..self.clone() }
     }
 
-    /// Returns the same registry without a watcher: what it writes is not what the caller asked for.
+    /// Returns the same registry without a watcher, for writes that the caller did not request.
     pub(super) fn unwatched(&self) -> Self {
         self.watched_by(Watcher::new())
     }
 
-    /// Returns the same registry for threads that work side by side, and whose work is reported as one.
+    /// Returns the same registry for parallel threads whose work is reported as one.
     pub(super) fn for_parts(&self) -> Self {
         self.watched_by(self.watcher.of_parts())
     }
 
-    /// Returns the same registry for what is saved during other work, also when that is cancelled.
+    /// Returns the same registry for saving data during other work, even if that work is cancelled.
     pub(crate) fn for_saves(&self) -> Self {
         self.watched_by(self.watcher.of_saves())
     }
@@ -296,17 +292,16 @@ impl Registry {
         self.store.has_many_connections()
     }
 
-    /// Spreads the registry over the machines of a Citus cluster, by dataset, in one transaction.
-    /// It can be new or filled, and is used afterwards as before. Returns how many tables were
-    /// distributed; 0 means that they had been before.
+    /// Spreads the registry over the machines of a Citus cluster, by dataset, in one transaction. It can be
+    /// empty or filled, and is used as before. Returns the number of tables that were distributed; 0 means that
+    /// all were distributed before.
     ///
-    /// Cost: every row is sent to its machine. Others wait meanwhile.
+    /// Cost: every row is sent to its machine. Other users wait meanwhile.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is a file; of kind
-    /// `unsupported`: the extension is not installed; of kind `denied`: the role is not the owner of
-    /// the tables.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is a file, or the extension is
+    /// not installed. Kind `denied`: the role is not the owner of the tables.
     pub fn distribute(&self) -> Result<u64> {
         self.store().distribute().map_err(|error| self.named(error))
     }
@@ -317,13 +312,12 @@ impl Registry {
         Registry { store: self.store.with_fault(fault), ..self.clone() }
     }
 
-    /// Everything that is stored, to be compared.
+    /// Everything that is stored, for comparisons.
     #[cfg(test)]
     pub(crate) fn contents(&self) -> Result<String> {
         self.read()?.contents()
     }
 
-    /// What stores it.
     pub(super) fn store(&self) -> &Store {
         &self.store
     }
@@ -337,14 +331,14 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Of kind `busy`: a clone, a snapshot or a list of the registry is still in use, with which the
-    /// connections are closed; what the store reports.
+    /// Kind `busy`: a clone, a snapshot or a list of the registry is still in use; the connections are closed
+    /// with the last of them. Errors of the store.
     pub fn close(self) -> Result<()> {
         let location = self.location().clone();
         self.store.close_all().map_err(|error| location.named(error))
     }
 
-    /// Where the registry is.
+    /// The location of the registry.
     pub fn location(&self) -> &Location {
         self.store.location()
     }
@@ -362,8 +356,8 @@ impl Registry {
         read().map_err(|error| self.named(error))
     }
 
-    /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it. If there is
-    /// no registry yet, one is created if `work` changes something.
+    /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it. If no
+    /// registry exists yet, one is created if `work` changes something.
     ///
     /// `work` may be run again from its beginning: some databases require that, and another process may create
     /// the registry meanwhile.
@@ -377,7 +371,7 @@ impl Registry {
             let transaction = store.transaction(self.watch().as_ref())?;
             let (result, end) = work(&transaction)?;
             match end {
-                // What was read elsewhere is remembered in a registry that exists.
+                // Data that was read elsewhere is only saved in a registry that exists.
                 End::Remember if new.is_some() => transaction.roll_back()?,
                 End::Commit | End::Remember => {
                     let progress = self.begin(Work::Commit, None);
@@ -407,12 +401,13 @@ impl Registry {
         self.location().named(error)
     }
 
-    /// Reports that work begins; the guard reports that it ends.
+    /// Reports that work begins. Dropping the result reports that it ends.
     pub(crate) fn begin(&self, work: Work, total: Option<u64>) -> OpenWork {
         self.watcher.begin(work, total)
     }
 
-    /// Whether the work is cancelled, in the form that the store calls.
+    /// The function that tells the store whether the work is cancelled. `None` means that nothing can cancel
+    /// it.
     fn watch(&self) -> Option<Watch> {
         let watcher = self.watcher.clone();
         watcher.can_be_cancelled().then(|| Arc::new(move || watcher.is_cancelled()) as Watch)

@@ -16,9 +16,9 @@ use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
 ///
-/// [`Listing::read`] reads a file or a directory, and a [`ListingBuilder`] takes one granule after the other.
-/// A list does not change, and clones share it. More than about 8 MiB are kept in a temporary file. An id that
-/// is listed more than once counts once, except for a citation, where it is refused.
+/// [`Listing::read`] reads a file or a directory, and a [`ListingBuilder`] accepts one granule at a time. A
+/// list does not change, and clones share it. Lists of more than about 8 MiB are in a temporary file. An id
+/// that is listed more than once counts once, except for a citation, which rejects it.
 ///
 /// # Examples
 ///
@@ -47,7 +47,7 @@ pub struct ListingBuilder {
     staging: Staging,
 }
 
-/// The identifier of a list.
+/// The identifier, the digest and the size of a list.
 ///
 /// Its fields, in this order, are those of a listing that the command line's `show` prints as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -55,11 +55,11 @@ pub struct ListingBuilder {
 pub struct ListingSummary {
     /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
-    /// The digest of the listed granules and of what is stated of their files.
+    /// The digest of the listed granules and of the metadata of their files.
     pub digest: Digest,
-    /// The number of different granules.
+    /// The number of distinct granules.
     pub granules: u64,
-    /// How many ids were repetitions of one that was already listed.
+    /// The number of entries that repeat an earlier one.
     #[serde(skip)]
     pub repeated: u64,
 }
@@ -75,14 +75,14 @@ impl ListingBuilder {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written;
-    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the metadata of the files.
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the metadata of the files is too long.
     pub fn add(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         let ListingEntry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
         self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
-    /// How many ids were added, repeated ones included.
+    /// The number of added ids, including repeated ones.
     pub fn count(&self) -> u64 {
         self.staging.count()
     }
@@ -92,14 +92,15 @@ impl ListingBuilder {
         self.finish_reading(Vec::new())
     }
 
-    /// As [`ListingBuilder::finish`], of a list that was read.
+    /// Like [`ListingBuilder::finish`], with the warnings about a list that was read.
     pub(crate) fn finish_reading(self, warnings: Vec<Warning>) -> Listing {
         Listing { staging: Arc::new(self.staging), warnings: warnings.into() }
     }
 }
 
 impl Listing {
-    /// Warnings about the file or directory that was read, such as ids that look like comments, and what was skipped.
+    /// Warnings about the file or directory that was read, such as ids that look like comments, and skipped
+    /// files.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -109,13 +110,13 @@ impl Listing {
         self.staging.is_empty()
     }
 
-    /// How many ids are listed, repeated ones included.
+    /// The number of listed ids, including repeated ones.
     pub fn count(&self) -> u64 {
         self.staging.count()
     }
 
-    /// How many entries are repetitions, if so many ids are different. A row that states another file of a
-    /// granule repeats nothing. Where rows state files, and ids are repeated, costs a pass over the list.
+    /// The number of repeated entries, given the number of distinct `granules`. A row with another file of a
+    /// granule is not a repetition. Costs a pass over the list if it has file metadata and repeated ids.
     ///
     /// # Errors
     ///
@@ -132,18 +133,19 @@ impl Listing {
         Ok(repeated)
     }
 
-    /// Computes the identifier and the digest of the listed granules, which are those of a dataset that
-    /// holds exactly these granules, with these files.
+    /// Computes the identifier and the digest of the listed granules. They are those of a dataset that holds
+    /// exactly these granules, with these files.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
-    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): an id is listed twice, with other bytes.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): an id is listed twice, with
+    /// different checksums or sizes.
     pub fn identify(&self) -> Result<ListingSummary> {
         self.identify_watched(&Watcher::new())
     }
 
-    /// The same for a watcher, which observes the work and can cancel it.
+    /// The same with a watcher, which observes the work and can cancel it.
     ///
     /// # Errors
     ///
@@ -160,11 +162,11 @@ impl Listing {
         Ok(ListingSummary { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
-    /// The listed granules in canonical order, each once, with its files.
+    /// The listed granules in canonical order, without repetitions, with their files.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::identify`], also of the iterator.
+    /// Those of [`Listing::identify`]; the iterator returns them, too.
     pub fn files(&self) -> Result<impl Iterator<Item = Result<Granule>> + use<>> {
         Ok(self.distinct()?.map(|entry| {
             let ListingEntry { granule_id, content, .. } = entry?;
@@ -172,31 +174,32 @@ impl Listing {
         }))
     }
 
-    /// Whether something is stated of files.
+    /// Whether the list has file metadata.
     pub fn states_files(&self) -> bool {
         self.staging.contents() > 0
     }
 
-    /// How many entries are read ahead at once: few where something is stated of files, since what is stated
-    /// of one granule may have megabytes.
+    /// The number of entries that are read ahead at once. It is small if the list has file metadata, which may
+    /// be megabytes for one granule.
     pub(in crate::registry) fn entries_ahead(&self) -> usize {
         if self.states_files() { 64 } else { 4_096 }
     }
 
-    /// Refuses a listing with an id that is a directory in the path of another one. Costs a pass over the list.
+    /// Rejects a listing in which one id is a directory in the path of another. Costs a pass over the list.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one; those of [`Listing::repeated`].
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): an id is a directory of another; those of
+    /// [`Listing::repeated`].
     pub fn refuse_directories(&self) -> Result<()> {
         refuse_directories(self.sorted()?)
     }
 
-    /// The listed granules in canonical order, repeated ones included, with where they were read.
+    /// The listed granules in canonical order, including repeated ones, with their source locations.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::identify`], also of the iterator.
+    /// Those of [`Listing::identify`]; the iterator returns them, too.
     pub fn entries(&self) -> Result<impl Iterator<Item = Result<ListingEntry>> + use<>> {
         Ok(self.sorted()?.map(|event| {
             let Event { granule_id, producer_granule, content, location, .. } = event?;
@@ -204,12 +207,13 @@ impl Listing {
         }))
     }
 
-    /// The listed granules in canonical order, repeated ones included.
+    /// The listed granules in canonical order, including repeated ones.
     pub(in crate::registry) fn sorted(&self) -> Result<Sorted> {
         self.staging.sorted()
     }
 
-    /// The listed granules in canonical order, each once, as it was listed first, with all of its files.
+    /// The listed granules in canonical order, without repetitions: the first entry of each, with all files of
+    /// the granule.
     pub(in crate::registry) fn distinct(
         &self,
     ) -> Result<impl Iterator<Item = Result<ListingEntry>> + use<>> {
@@ -218,7 +222,7 @@ impl Listing {
     }
 }
 
-/// A granule of a list, whose entries were merged.
+/// The entry of a granule whose entries were merged.
 fn entry_of(merged: MergedEvent) -> Result<ListingEntry> {
     if let Some(error) = merged.invalid_files {
         return Err(error);

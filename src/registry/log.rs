@@ -1,4 +1,5 @@
-//! What was read of the log of another registry: its changes, and what its events make of a set of granules.
+//! The log of another registry, as far as it was read: its changes, and the effect of its events on a set of
+//! granules.
 
 use std::iter::Peekable;
 
@@ -8,8 +9,8 @@ use crate::disk::Spool;
 use crate::error::{Error, Result};
 use crate::model::{Content, EncodedFiles, Event, EventKind, ListingEntry, LogChange, Timestamp};
 
-/// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
-/// on their notes: more than a few are kept in a temporary file.
+/// Consecutive changes that were read from a log. More than a few are kept in a temporary file, so the memory
+/// does not depend on the number of changes, nor on their notes.
 #[derive(Debug, Default)]
 pub(crate) struct LogChanges {
     spool: Spool,
@@ -23,7 +24,7 @@ impl LogChanges {
         self.spool.add_value(change).map(drop)
     }
 
-    /// The number and the time of the first change. `None` means that there is none.
+    /// The number and the time of the first change. `None` means that there are no changes.
     pub fn first(&self) -> Option<(u64, Timestamp)> {
         self.first
     }
@@ -34,9 +35,9 @@ impl LogChanges {
     }
 }
 
-/// Events, in the order of their times, that change a set of granules into another one.
+/// Events, in the order of their times, that change one set of granules into another.
 ///
-/// Any number of them: beyond some 8 MiB they are kept in a temporary file.
+/// Their number is not limited: more than about 8 MiB are kept in a temporary file.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     staging: Staging,
@@ -48,27 +49,27 @@ impl Replay {
         self.staging.add(event)
     }
 
-    /// What the events make of a set, or of the empty one: a list of the granules that they are about.
+    /// The effect of the events on a set, or on the empty set: a list of the granules of the events.
     pub fn outcomes(&self, begin_with_set: bool) -> Result<Outcomes> {
         Ok(Outcomes { sorted: self.staging.sorted()?.peekable(), begin_with_set, next: None })
     }
 }
 
-/// How many former contents of a granule are looked at, of which each may have megabytes.
+/// The number of former contents of a granule that are remembered. Each may have megabytes.
 const MAX_FORMER: usize = 16;
 
-/// What the events make of a granule.
+/// The effect of the events on a granule.
 #[derive(Debug)]
 struct Outcome {
-    /// The granule, as it was ingested last, with what is known of its files (`None`: the events do not say);
-    /// of one that was not ingested, only the id is known.
+    /// The granule as it was ingested last, with the metadata of its files (`None`: not in the events). If it
+    /// was not ingested, only its id is known.
     entry: ListingEntry,
-    /// `None` means that no event says that other bytes replaced those that were known, or that the granule
-    /// was deleted meanwhile. Else what was known of its files before those events, as far as it was read.
+    /// `None` means that no event replaced the checksums of the granule or deleted it. Otherwise, the metadata
+    /// of its files before those events, as far as it was read.
     replaced: Option<Vec<Content>>,
-    /// The first event, which says whether the granule must be held before.
+    /// The first event. It determines whether the granule must be held before.
     first: Event,
-    /// Whether it is held afterwards.
+    /// Whether the granule is held after the events.
     is_held: bool,
 }
 
@@ -76,7 +77,7 @@ struct Outcome {
 pub(crate) struct Outcomes {
     sorted: Peekable<Sorted>,
     begin_with_set: bool,
-    /// `None` means that it was not read yet, or is over.
+    /// `None` means that it was not read yet, or that none is left.
     next: Option<Outcome>,
 }
 
@@ -141,7 +142,7 @@ impl Cursor for Outcomes {
         Ok(next.map(Content::encoded))
     }
 
-    /// Refuses a first event that does not fit whether the granule was held before.
+    /// Rejects a first event that contradicts whether the granule was held before.
     fn is_held(&self, is_left: bool) -> Result<bool> {
         let Some(Outcome { first, is_held, .. }) = &self.next else { return Ok(false) };
         match (first.kind, self.begin_with_set && is_left) {

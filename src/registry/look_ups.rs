@@ -6,7 +6,8 @@ use crate::store::StoredContent;
 /// The approximate size in bytes of the rows that are looked up at once.
 const BYTES: usize = 8 * 1_024 * 1_024;
 
-/// The same in small pages, and the most granules of one: a client that reads slowly keeps a page in memory.
+/// The same limit for small pages, and the greatest number of granules in one. A client that reads slowly keeps
+/// a page in memory.
 const SMALL_BYTES: usize = 48 * 1_024;
 const SMALL_GRANULES: usize = 2_048;
 
@@ -27,12 +28,13 @@ pub(super) struct LookUps {
 }
 
 impl LookUps {
-    /// Begins with a few granules, and looks up at most `most` at once.
+    /// Begins with a few granules, and never looks up more than `most` at once.
     pub fn up_to(most: usize) -> Self {
         LookUps { granules: FIRST_GRANULES.min(most), most, bytes: BYTES }
     }
 
-    /// Begins with as many granules as fit into a small page however long their ids are.
+    /// Begins with the number of granules that fit into a small page even if their ids have the greatest
+    /// length.
     pub fn small() -> Self {
         let granules = SMALL_BYTES / GranuleId::MAX_BYTES;
         LookUps { granules, most: SMALL_GRANULES, bytes: SMALL_BYTES }

@@ -1,15 +1,13 @@
 //! The operations of an archive on its registry.
 //!
-//! The registry guarantees that
+//! The registry guarantees:
 //!
-//! - nothing is ever erased, so every identifier that was ever in force always resolves to its
-//!   exact granules;
-//! - history is never rewritten, so a change takes effect after the last one;
-//! - a change is made completely or not at all, whatever happens.
+//! - Nothing is ever erased. Every identifier that was ever in force always resolves to its exact granules.
+//! - History is never rewritten. A change takes effect after the previous one.
+//! - A change is made completely or not at all, whatever happens.
 //!
-//! [`Registry`] is cheap to share. A [`Snapshot`] reads it; each operation that changes something
-//! is a method of the registry itself, and one transaction. Both read the [`Clock`] that was given when the
-//! registry was opened.
+//! [`Registry`] is cheap to share. A [`Snapshot`] reads it. Each operation that changes something is a method
+//! of the registry itself, and one transaction. Both use the [`Clock`] given when the registry was opened.
 
 mod author;
 mod batches;
@@ -75,10 +73,10 @@ pub(crate) use write::MAX_EXAMPLES;
 pub use crate::store::Span;
 pub use crate::store::{Location, OpenFinding, RootState, Withdrawn};
 
-/// The number of bytes of a file that [`is_registry`] looks at.
+/// The number of bytes that [`is_registry`] reads of a file.
 pub(crate) const BEGINNING_BYTES: u64 = crate::store::MAGIC_BYTES;
 
-/// Whether a file that begins with these bytes can be a registry; otherwise it may be a manifest.
+/// Whether a file that begins with these bytes can be a registry. If not, it may be a manifest.
 pub(crate) fn is_registry(beginning: &[u8]) -> bool {
     crate::store::is_database(beginning)
 }

@@ -1,4 +1,4 @@
-//! Who observes long work, and what cancels it.
+//! Observing and cancelling long work.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,26 +8,25 @@ use crate::error::{Error, Result};
 
 /// Observes long work. The library itself prints nothing.
 pub trait Observer: Send + Sync {
-    /// Something has happened. This is called on the threads that do the work, which waits meanwhile.
+    /// Receives an event. This is called on the threads that do the work, which waits meanwhile.
     fn event(&self, event: Progress);
 
-    /// Whether totals are shown. A total that takes time to count is only counted if they are.
+    /// Whether the observer shows totals. A total that takes time to count is only counted if it does.
     fn shows_totals(&self) -> bool {
         false
     }
 }
 
-/// What an [`Observer`] observes.
+/// The events that an [`Observer`] receives.
 ///
-/// One work follows another; none is within another. Sorting is a part of the work that reads the sorted
-/// list.
+/// One work follows another; they are never nested. Sorting is a part of the work that reads the sorted list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
     /// Work begins. The total is approximate; `None` means that it is not known.
     Begin(Work, Option<u64>),
-    /// So many more granules, or whatever else the work counts, are done. Some work, such as
-    /// [`Work::Commit`], does not say how far it has come.
+    /// So many more granules, or other things that the work counts, are done. Some work, such as
+    /// [`Work::Commit`], does not report its progress.
     Advance(u64),
     /// The work has ended, whether it succeeded or not.
     End,
@@ -35,7 +34,7 @@ pub enum Progress {
     Committed,
 }
 
-/// What is done.
+/// The kinds of long work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Work {
@@ -63,13 +62,13 @@ pub enum Work {
     CopyPages,
     /// Granules are copied to another registry.
     CopyGranules,
-    /// Files, or a log, are read, of which bytes are counted.
+    /// Files or a log are read. Bytes are counted.
     ReadBytes,
 }
 
-/// Who observes work, and what cancels it. That of a registry is
-/// [`Registry::observed_by`](super::Registry::observed_by) and
-/// [`Registry::cancelled_by`](super::Registry::cancelled_by); work without a registry takes one.
+/// The observer of work, and the tokens that cancel it. [`Registry::observed_by`](super::Registry::observed_by)
+/// and [`Registry::cancelled_by`](super::Registry::cancelled_by) set those of a registry. Work without a
+/// registry has a parameter for a watcher.
 #[derive(Clone, Default)]
 pub struct Watcher {
     observer: Option<Arc<dyn Observer>>,
@@ -85,18 +84,18 @@ impl fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Nobody observes the work, and nothing cancels it.
+    /// A watcher without an observer and without tokens.
     pub fn new() -> Self {
         Watcher::default()
     }
 
-    /// The same with an observer, instead of any before.
+    /// The same watcher with an observer, which replaces any other.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Watcher { observer: Some(observer), ..self }
     }
 
-    /// The same with one more token that cancels the work.
+    /// The same watcher with one more token that cancels the work.
     #[must_use]
     pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
         self.tokens.push(token.clone());
@@ -122,32 +121,30 @@ impl Watcher {
         !self.tokens.is_empty()
     }
 
-    /// Whether totals are shown.
+    /// Whether the observer shows totals.
     pub(crate) fn shows_totals(&self) -> bool {
         self.observer.as_ref().is_some_and(|observer| observer.shows_totals())
     }
 
-    /// Reports that work begins; when the result is dropped, that it ends.
+    /// Reports that work begins. Dropping the result reports that it ends.
     pub(crate) fn begin(&self, work: Work, total: Option<u64>) -> OpenWork {
         self.report(Progress::Begin(work, total));
         OpenWork { watcher: self.clone(), unreported: 0 }
     }
 
-    /// Reports something.
+    /// Sends an event to the observer.
     pub(crate) fn report(&self, event: Progress) {
         if let Some(observer) = &self.observer {
             observer.event(event);
         }
     }
 
-    /// The watcher of threads whose work is a part of one that was begun: it only learns how far they have
-    /// come.
+    /// The watcher of threads that do a part of the open work. It only reports their progress.
     pub(super) fn of_parts(&self) -> Self {
         self.reporting(|event| matches!(event, Progress::Advance(_)))
     }
 
-    /// The watcher of what is saved during other work: it only learns that it was committed, and cannot cancel
-    /// it.
+    /// The watcher of data that is saved during other work. It only reports commits, and cannot cancel them.
     pub(super) fn of_saves(&self) -> Self {
         let saves = self.reporting(|event| *event == Progress::Committed);
         Watcher { tokens: Vec::new(), ..saves }
@@ -161,7 +158,7 @@ impl Watcher {
     }
 }
 
-/// Observes some events.
+/// Passes on some of the events.
 struct PartialObserver {
     inner: Arc<dyn Observer>,
     reports: fn(&Progress) -> bool,
@@ -181,7 +178,7 @@ pub(crate) struct OpenWork {
     unreported: u64,
 }
 
-/// The number of things after which the observer is called.
+/// The number of things after which progress is reported.
 const REPORTED_THINGS: u64 = 4_096;
 
 impl OpenWork {

@@ -1,7 +1,7 @@
 //! Work on several threads: jobs whose results are returned in order, and items that are read ahead.
 //!
-//! A panic on a thread is passed on to whoever waits for what the thread was to return. When either of
-//! them is dropped, its threads are stopped and waited for.
+//! A panic on a thread is passed on to the caller that waits for its result. Dropping `InOrder` or `Ahead`
+//! stops its threads and waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,33 +18,33 @@ pub(crate) trait Task: Send + Sync + 'static {
     type Job: Send + 'static;
     type Done: Send + 'static;
 
-    /// How many jobs are begun, or wait for a thread, at most before the first of them is returned.
+    /// The greatest number of jobs that are begun, or wait for a thread, before the first result is returned.
     const WINDOW: usize;
 
     /// Does a job. The jobs are numbered from 0, and are begun in this order.
     fn work(&self, number: u64, job: Self::Job) -> Self::Done;
 
-    /// Ends the jobs that were begun as soon as possible: nobody wants their results.
+    /// Ends the begun jobs as soon as possible: their results are no longer needed.
     fn stop(&self) {}
 }
 
-/// The results of jobs, in the order of the jobs, several of which are done side by side.
+/// The results of jobs, in the order of the jobs. Several jobs are done in parallel.
 ///
-/// `Jobs` may fail: then its error is returned after the results of the jobs before, and is the last item.
+/// If `Jobs` fails, its error is the last item, after the results of the jobs before it.
 pub(crate) struct InOrder<T: Task, Jobs> {
     task: Arc<T>,
     /// `None` means that there are no further jobs.
     jobs: Option<Jobs>,
-    /// `None` means that each job is done on the calling thread when its result is wanted.
+    /// `None` means that each job is done on the calling thread when its result is requested.
     threads: Option<Threads<T>>,
-    /// The jobs that were begun and whose results were not returned. `None` means that one is not done.
+    /// The results of begun jobs that were not returned yet. `None` means that the job is not done.
     begun: VecDeque<Option<Result<T::Done>>>,
-    /// How many results were returned.
+    /// The number of results that were returned.
     returned: u64,
 }
 
 struct Threads<T: Task> {
-    /// `None` once the threads are to end.
+    /// `None` tells the threads to end.
     to_do: Option<Sender<(u64, T::Job)>>,
     done: Receiver<Finished<T>>,
     handles: Vec<JoinHandle<()>>,
@@ -54,7 +54,7 @@ struct Threads<T: Task> {
 type Finished<T> = (u64, std::thread::Result<<T as Task>::Done>);
 
 impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> InOrder<T, Jobs> {
-    /// Begins jobs on so many threads. 0 means on the calling thread, one after the other.
+    /// Begins jobs on this number of threads. 0 means on the calling thread, one after the other.
     ///
     /// # Errors
     ///
@@ -66,12 +66,12 @@ impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> InOrder<T, Jobs> {
         Ok(InOrder { task, jobs: Some(jobs), threads, begun, returned: 0 })
     }
 
-    /// What is done with each job.
     pub fn task(&self) -> &T {
         &self.task
     }
 
-    /// Waits until the next result is there, at most for a time. Returns whether it is, or is the last.
+    /// Waits until the next result is ready, at most for a time. Returns whether it is ready. After the last
+    /// result, returns `true`.
     pub fn wait(&mut self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
         loop {
@@ -150,7 +150,7 @@ impl<T: Task> Threads<T> {
                 (Arc::clone(&waiting), Arc::clone(task), finished.clone());
             let work = move || {
                 while let Some((number, job)) = next(&waiting) {
-                    // A panic is passed on: otherwise the calling thread would wait for ever.
+                    // A panic is passed on. Otherwise the calling thread would wait forever.
                     let done = catch_unwind(AssertUnwindSafe(|| task.work(number, job)));
                     if finished.send((number, done)).is_err() {
                         break;
@@ -172,26 +172,26 @@ fn next<Job>(waiting: &Mutex<Receiver<Job>>) -> Option<Job> {
 impl<T: Task> Drop for Threads<T> {
     fn drop(&mut self) {
         self.to_do = None;
-        // A panic belongs to a result that nobody wants any more.
+        // A panic belongs to a result that is no longer needed.
         self.handles.drain(..).for_each(|handle| drop(handle.join()));
     }
 }
 
-/// How many batches may be read ahead.
+/// The greatest number of batches that are read ahead.
 const BATCHES_AHEAD: usize = 2;
 
-/// The items of an iterator, which a thread reads ahead from the second batch on: two lists that are
+/// The items of an iterator, which a thread reads ahead from the second batch on. So two lists that are
 /// compared are read at the same time. A short list starts no thread.
 ///
-/// When it is dropped, the thread is waited for, which reads at most one more batch: nothing of the
-/// registry remains in use.
+/// Dropping it waits for the thread, which reads at most one more batch. Afterwards nothing of the registry is
+/// in use.
 pub(crate) struct Ahead<Item> {
     batch: vec::IntoIter<Item>,
     rest: Remaining<Item>,
 }
 
 enum Remaining<Item> {
-    /// No thread reads, and this many items are a batch; whether one of them has been read.
+    /// No thread reads. The size of a batch, and whether the first batch has been read.
     Here(Box<dyn Iterator<Item = Item> + Send>, usize, bool),
     /// The thread reads.
     Thread(Receiver<Vec<Item>>, JoinHandle<()>),
@@ -200,7 +200,7 @@ enum Remaining<Item> {
 }
 
 impl<Item: Send + 'static> Ahead<Item> {
-    /// The items of a list. The thread hands them over in batches of this many.
+    /// The items of a list, which the thread reads in batches of this size.
     pub fn of(list: impl Iterator<Item = Item> + Send + 'static, batch: usize) -> Self {
         Ahead { batch: Vec::new().into_iter(), rest: Remaining::Here(Box::new(list), batch, false) }
     }
@@ -274,8 +274,8 @@ impl<Item> Drop for Ahead<Item> {
     }
 }
 
-/// The items of a list, which a thread of a scope reads ahead. A panic of the list is passed on when the
-/// scope ends.
+/// The items of a list, which a thread of `scope` reads ahead. A panic of the list is passed on when the scope
+/// ends.
 pub(super) fn ahead_within<'scope, Item: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     list: impl Iterator<Item = Item> + Send + 'scope,
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// Calls a function with a number. Counts the calls, and how often it was stopped.
+    /// Calls a function with each job. Counts the jobs, and the calls of `stop`.
     struct Calls<F>(F, [Arc<AtomicUsize>; 2]);
 
     impl<F: Fn(u64) + Send + Sync + 'static> Task for Calls<F> {
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_jobs_whatever_the_number_of_threads() {
         for number in [0, 1, 2, 3, 64] {
-            // Later jobs of each ten are faster.
+            // Of each ten jobs, the later ones are faster.
             let work = |job: u64| {
                 std::hint::black_box((0..(10 - job % 10) * 1_000).sum::<u64>());
             };

@@ -1,9 +1,8 @@
-//! The proof that the granules that were read of a set are those of its identifier, and the check of
-//! the ids in rows.
+//! Verifies that the granules that were read of a set match its identifier, and checks the ids in rows.
 //!
-//! A row can be damaged on the disk, or changed by others. Whatever reads all granules of a set hashes
-//! them on the way ([`Hashing`]) and compares the result with the identifier that the history states.
-//! What reads only a part of a set cannot, and proves nothing.
+//! A row can be damaged on the disk, or changed by others. Code that reads all granules of a set hashes them on
+//! the way ([`Hashing`]), and compares the result with the identifier in the history. Code that reads only some
+//! granules cannot, and proves nothing.
 
 use super::handle::Registry;
 use super::look_ups::{self, LookUps};
@@ -15,7 +14,7 @@ use crate::model::{
 };
 use crate::store::{DatasetKey, View};
 
-/// What some granules are together, by what was read of them.
+/// The identifier, the digest and the number of granules, computed from what was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Recomputed {
     pub identifier: Identifier,
@@ -27,12 +26,12 @@ impl Recomputed {
     pub const EMPTY: Recomputed =
         Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
 
-    /// Compares an instance with what was read of it.
+    /// Compares an instance with the granules that were read.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules are not those of the instance, or what
-    /// is known of their files is not that of its digest.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules, or the metadata of their files, are not
+    /// those of the instance.
     pub fn check(self, instance: &Instance) -> Result<()> {
         let set = Set::Instance(instance.clone());
         check(&set, self.identifier, self.granules)?;
@@ -40,7 +39,7 @@ impl Recomputed {
     }
 }
 
-/// The granules of one set, which are hashed as they are read, with what is known of their files.
+/// The granules of one set, which are hashed as they are read, with the metadata of their files.
 pub(super) struct Recomputing {
     hashing: Hashing,
     granules: u64,
@@ -62,7 +61,8 @@ impl Recomputing {
         self.granules += 1;
     }
 
-    /// Adds granules in canonical order, all of which are held at an instant.
+    /// Adds granules in canonical order, with the metadata of their files at an instant. All are held at that
+    /// instant.
     pub fn add_known(
         &mut self,
         read: &View,
@@ -94,12 +94,12 @@ impl Recomputing {
     }
 }
 
-/// What granules that are read in full are said to be.
+/// The set that granules are claimed to be. The granules are read in full.
 #[derive(Clone)]
 pub(crate) enum Claim {
     /// A set of a registry.
     Set(Registry, Box<Set>),
-    /// The set after a change of a log, which was read there.
+    /// The set after a change of a log, and the location of the change in the log.
     Log(Timestamp, Identifier, Option<SourceLocation>),
 }
 
@@ -109,11 +109,11 @@ impl Claim {
         Claim::Set(registry.clone(), Box::new(set.clone()))
     }
 
-    /// Compares it with the granules that were read: their identifier, and how many there were.
+    /// Compares the claim with the identifier and the number of the granules that were read.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set;
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules are not those of the set;
     /// [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected): the log contradicts itself.
     pub fn check(&self, identifier: Identifier, granules: u64) -> Result<()> {
         match self {
@@ -128,12 +128,12 @@ impl Claim {
         }
     }
 
-    /// Compares its digest with what was read of the files of its granules. That of a log is compared where
-    /// the change is made.
+    /// Compares the digest of a set with the digest of the granules that were read. The digest of a log is
+    /// compared when its change is made.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not that of the set.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the digest is not that of the set.
     pub fn check_digest(&self, digest: Digest) -> Result<()> {
         match self {
             Claim::Set(registry, set) => {
@@ -168,7 +168,7 @@ fn check_digest(set: &Set, digest: Digest) -> Result<()> {
     )))
 }
 
-/// The proof of one set, whose granules are added as they are read.
+/// The verification of one set, whose granules are added as they are read.
 pub(crate) struct Proof {
     claim: Claim,
     hashing: Box<Hashing>,
@@ -181,7 +181,7 @@ impl Proof {
         Proof { claim: Claim::of(registry, set), hashing, granules: 0 }
     }
 
-    /// The same on the thread that reads. Must be called before the first granule is added.
+    /// The same, but hashes on the thread that reads. Must be called before the first granule is added.
     pub fn hashed_here(self) -> Self {
         Proof { hashing: Box::new(self.hashing.alone()), ..self }
     }
@@ -202,7 +202,7 @@ impl Proof {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not valid.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the id is not valid.
 pub(super) fn granule_id<'row>(bytes: &'row [u8], dataset: &DatasetName) -> Result<&'row str> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| GranuleId::check(text).is_ok());
     text.ok_or_else(|| not_an_id(dataset))

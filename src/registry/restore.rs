@@ -28,33 +28,33 @@ pub struct RestoreReport {
     pub datasets: u64,
     /// The number of identifiers that were recomputed in it: all that were ever issued.
     pub identifiers: u64,
-    /// What the replaced registry has that the copy lacks; the error with which it cannot be read.
+    /// What the replaced registry has and the copy lacks. An error means that the replaced registry cannot be
+    /// read.
     pub lacks: Result<MissingFromBackup>,
 }
 
 impl Registry {
     /// Replaces the registry at `target` by a copy of the backup at `copy`.
     ///
-    /// Everything in the copy is verified before anything is moved. A registry at `target` is then
-    /// renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files; processes that have it open
-    /// find that it was replaced. It need not be readable. The backup is not changed. The new file has
-    /// the permissions of the one that it replaces or, if there is none, of the backup.
+    /// Everything in the copy is verified before anything is moved. A registry at `target`, readable or not, is
+    /// then renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files. Processes that have it open
+    /// find that it was replaced. The backup is not changed. The new file has the permissions of the one that
+    /// it replaces or, if there is none, of the backup.
     ///
-    /// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
-    /// Therefore no id is issued for any second up to the present plus the clock error that
-    /// [`Registry::lease_payment_ids`] tolerates. If no payment id had been issued before the backup
-    /// was taken, the scheme is not known and nothing is reserved.
+    /// Payment ids may have been issued after the backup was taken, by a clock that was ahead. Therefore no id
+    /// is issued for any second up to the present plus the clock error that [`Registry::lease_payment_ids`]
+    /// tolerates. If no payment id had been issued before the backup was taken, the scheme is unknown and
+    /// nothing is reserved.
     ///
     /// # Errors
     ///
-    /// The error of a registry: the backup is not a readable registry, the target is being written
-    /// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
-    /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
-    /// work was cancelled. In each case the target is unchanged, but if it is `misplaced`: then
-    /// renaming failed, and failed again when the names were to be restored.
+    /// The error of a registry: the backup is not a readable registry, the target is being written (`busy`), or
+    /// the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the backup does not
+    /// verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the work was cancelled. In each case
+    /// the target is unchanged, except after `misplaced`: renaming failed, and so did restoring the names.
     ///
-    /// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
-    /// none between the two renames. A second restore then succeeds.
+    /// If the process is killed, `target` is the old registry or the complete copy; between the two renames it
+    /// does not exist. A second restore then succeeds.
     pub fn restore(
         copy: &Path,
         target: &Path,
@@ -63,8 +63,9 @@ impl Registry {
     ) -> Result<RestoreReport> {
         let now = clock.now();
         let in_target = |error: Error| error.in_registry(target);
-        // An error in the temporary file is an error in the backup, unless the file cannot be written.
-        // Where SQLite cannot create a file beside it, it reports that it is read-only.
+        // An error in the temporary file is an error in the backup, unless the file cannot be written. If
+        // SQLite cannot create a file beside the temporary file, it reports that the temporary file is
+        // read-only.
         let of_copy = |error: Error| match error.kind() {
             _ if !error.is_from_store() => error,
             ErrorKind::Denied if File::open(copy).is_err() => error.in_path(copy),
@@ -78,7 +79,7 @@ impl Registry {
         let file = copy_beside(copy, target, watcher).map_err(of_copy)?;
         let registry = open(file.path(), clock, watcher).map_err(of_copy)?;
         let verify = || {
-            // A backup with an older schema can only be read once a change has migrated it.
+            // A backup with an older schema can only be read after a change has migrated it.
             registry.check_writable()?;
             let verified = registry.verify_all(&DatasetFilter::All)?.refuse_mismatches()?;
             registry
@@ -86,7 +87,7 @@ impl Registry {
             Ok(verified)
         };
         let verified = verify().map_err(of_copy)?;
-        // Nothing is added to the registry between the comparison and the replacement.
+        // Nothing can be added to the registry between the comparison and the replacement.
         let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
         let lacks = lacks(target, &registry, watcher).map_err(of_copy)?;
         registry.into_store().close(&file).map_err(in_target)?;
@@ -101,8 +102,8 @@ fn open(path: &Path, clock: Clock, watcher: &Watcher) -> Result<Registry> {
     Ok(Registry::open(path, clock)?.watched_by(watcher.clone()))
 }
 
-/// What the registry at `target` has that a copy of it lacks: nothing, if there is none. The inner
-/// error is why it cannot be read.
+/// What the registry at `target` has and its copy lacks: nothing, if no registry exists. The inner error means
+/// that the registry cannot be read.
 fn lacks(target: &Path, copy: &Registry, watcher: &Watcher) -> Result<Result<MissingFromBackup>> {
     if target.symlink_metadata().is_err() {
         return Ok(Ok(MissingFromBackup::default()));
@@ -137,7 +138,7 @@ fn copy_beside(copy: &Path, target: &Path, watcher: &Watcher) -> Result<NewFile>
 fn reserve_payment_ids(transaction: &Transaction, now: Timestamp) -> Result<()> {
     let rows = transaction.payment_workers()?;
     let Some(scheme) = rows.first().and_then(scheme_of) else { return Ok(()) };
-    // Before the epoch no id can have been issued, and after its last second none will be.
+    // No id can have been issued before the epoch, and none will be issued after the last second.
     let Ok(second) = scheme.second_at(now) else { return Ok(()) };
     let last_second = (second + MAX_BEHIND_SECONDS).min(SECONDS - 1);
     for worker in 0..scheme.layout.workers() {
@@ -161,22 +162,22 @@ fn scheme_of(row: &WorkerRow) -> Option<Scheme> {
     Some(Scheme { layout: row.layout.parse().ok()?, epoch: row.epoch })
 }
 
-/// The time as it is written in a file name.
+/// The time in the form of a file name.
 fn suffix(now: Timestamp) -> String {
     now.to_string().replace(':', "")
 }
 
-/// What a registry has that a copy of it lacks.
+/// What a registry has and its copy lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct MissingFromBackup {
-    /// The datasets that the copy has by none of their names, by name.
+    /// The datasets that the copy does not have under any of their names, sorted by name.
     pub datasets: Vec<DatasetName>,
-    /// The identifiers, of instances and of cited subsets, that would no longer resolve: each once,
-    /// by dataset and time.
+    /// The identifiers of instances and cited subsets that would no longer resolve. Each is listed once, by
+    /// dataset and time.
     pub identifiers: Vec<Identifier>,
-    /// The digests, of instances and of cited subsets whose identifiers the copy has: what is known of their
-    /// files would be lost.
+    /// The digests of instances and cited subsets whose identifiers the copy has. The recorded metadata of
+    /// their files would be lost.
     pub digests: Vec<Digest>,
 }
 
@@ -187,7 +188,7 @@ impl MissingFromBackup {
     }
 }
 
-/// What resolves in a registry.
+/// The names and sets that resolve in a registry.
 #[derive(Default)]
 struct Resolving {
     /// The names of each dataset, the present one first.
@@ -219,7 +220,7 @@ impl Resolving {
         Ok(resolving)
     }
 
-    /// Costs a look-up for each change and each cited subset.
+    /// Compares this with a copy. Costs a look-up for each change and each cited subset.
     fn lacking_in(self, copy: &Registry) -> Result<MissingFromBackup> {
         let read = copy.read()?;
         let (mut lacks, mut lacking) = (MissingFromBackup::default(), HashSet::new());

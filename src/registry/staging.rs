@@ -1,8 +1,8 @@
-//! Events that are sorted: a small number in memory, more of them on disk.
+//! Sorts events: in memory if there are few, otherwise on disk.
 //!
-//! The key of an event is what it is sorted by: its id, a byte of 0, which no id contains, its time and its
-//! kind, or the time, the side and the id. Its value is the rest: its place in the input, the producer's id,
-//! and what is stated of files.
+//! Events are sorted by a key: the id, a byte of 0 (which no id contains), the time and the kind; or the time,
+//! the side and the id. The value of an event is the rest: its source location, the producer's id, and the
+//! metadata of its files.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ enum SortBy {
     Time,
 }
 
-/// The kinds, in their order.
+/// The kinds, in the order of their numbers.
 const KINDS: [EventKind; 4] =
     [EventKind::Deleted, EventKind::Ingested, EventKind::Described, EventKind::Replaced];
 
@@ -49,13 +49,13 @@ const NOWHERE: u32 = u32::MAX;
 /// Encodes a source location that is an argument of the command line.
 const ARGUMENT: u32 = u32::MAX - 1;
 
-/// Events that are added in any order and can be read, several times, in another one. Repeated and
-/// contradicting events are kept: their reader finds them next to each other.
+/// Events that are added in any order, and can be read several times in sorted order. Repeated and
+/// contradicting events are not dropped: the reader finds them next to each other.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     encoding: Encoding,
     sorter: Sorter,
-    /// How many events state something of files.
+    /// The number of events with file metadata.
     contents: u64,
 }
 
@@ -79,7 +79,7 @@ impl Staging {
         self.sorter.count()
     }
 
-    /// The number of events that state something of files.
+    /// The number of events with file metadata.
     pub fn contents(&self) -> u64 {
         self.contents
     }
@@ -119,7 +119,7 @@ impl Staging {
     ) -> Result<()> {
         files.map_or(Ok(()), |files| check_limits(granule_id, files))?;
         self.contents += u64::from(files.is_some());
-        // In the order of the numbers.
+        // Encoded so that the bytes sort like the numbers.
         let time = (at.cast_unsigned() ^ 1 << 63).to_be_bytes();
         let (source, line) = (source.to_be_bytes(), line.to_be_bytes());
         // An id has at most 1,024 bytes.
@@ -141,7 +141,7 @@ impl Staging {
 }
 
 impl Encoding {
-    /// The event with this key and this value. `None` means that they are not those of one.
+    /// Decodes an event. `None` means that the key and the value are not those of an event.
     fn decode(&self, key: &[u8], value: &[u8]) -> Option<Event> {
         let (id, time, kind) = match self.by {
             SortBy::Granule => {
@@ -192,7 +192,7 @@ impl Encoding {
             None => (NOWHERE, 0),
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => {
-                // Consecutive events are mostly from the same source.
+                // Consecutive events mostly have the same source.
                 let sources = &mut self.sources;
                 let known = sources.iter().rposition(|known| known == source);
                 let index = known.unwrap_or_else(|| {

@@ -1,9 +1,9 @@
-//! The log of statements: what the archive has said of its sets, and the checkpoints that it signed.
+//! The log of statements: what the archive stated about its sets, and the checkpoints that it signed.
 //!
-//! A statement is added for each instance when it is new, each week while it has not ended, and when it
-//! has ended, and one for each cited subset. The tree is made of the statements whenever it is needed
-//! (35,000 of them: 0.1 s); its roots are compared with all checkpoints that were signed, so that a
-//! statement that was lost or altered is found.
+//! A statement is added for each instance: when it is new, each week while it is in force, and when it has
+//! ended. One is added for each cited subset. The tree is computed from the statements whenever it is needed
+//! (35,000 of them: 0.1 s). Its roots are compared with all signed checkpoints, which finds lost or altered
+//! statements.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -32,13 +32,13 @@ pub struct StatementLog {
     pub tree: StatementTree,
     /// The last checkpoint that was signed, with its signatures. `None` means that none was.
     pub signed: Option<SignedCheckpoint>,
-    /// Whether all statements are of datasets that are shown.
+    /// Whether all statements are about datasets that are shown.
     pub is_shown: bool,
-    /// How many of the statements were just added.
+    /// The number of statements that were added now.
     pub added: u64,
-    /// Whether a change took effect after the whole second in which was stated, and waits for the next time.
+    /// Whether a change took effect after the whole second of the new statements. It is stated the next time.
     pub is_behind: bool,
-    /// The latest time that was recorded before, if the clock was more than 31 days ahead of it.
+    /// The latest time recorded before, if the clock was more than 31 days ahead of it.
     pub clock_ahead_of: Option<Timestamp>,
 }
 
@@ -47,9 +47,9 @@ pub struct StatementLog {
 pub struct SignedCheckpoint {
     /// The checkpoint.
     pub checkpoint: LogCheckpoint,
-    /// The same with its signatures.
+    /// The checkpoint with its signatures.
     pub note: Note,
-    /// The policy by which witnesses were asked: the text of a [`crate::signed::Policy`].
+    /// The policy for its witnesses: the text of a [`crate::signed::Policy`].
     pub policy: String,
     /// When it was signed.
     pub signed: Timestamp,
@@ -80,7 +80,7 @@ impl SignedCheckpoint {
         TreeHead { size: checkpoint.size, note, policy, signed: *signed }
     }
 
-    /// Whether as many witnesses have seen it as its policy asks for.
+    /// Whether enough witnesses have seen it for its policy.
     pub fn is_witnessed(&self) -> bool {
         let policy = self.policy.parse::<Policy>();
         policy
@@ -94,7 +94,7 @@ impl SignedCheckpoint {
 pub struct ProvedSet {
     /// The proof.
     pub proof: StatementProof,
-    /// Whether as many witnesses have seen its checkpoint as the policy asks for with which it was signed.
+    /// Whether enough witnesses have seen its checkpoint, for the policy with which it was signed.
     pub is_witnessed: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct ProvedSet {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PublishedStatements {
-    /// What was signed, with the signatures of the keys of the policy.
+    /// The signed note, with the signatures of the keys of the policy.
     pub note: Note,
     /// The checkpoint in it.
     pub checkpoint: LogCheckpoint,
@@ -111,12 +111,12 @@ pub struct PublishedStatements {
 }
 
 impl StatementProof {
-    /// Writes the proof to `path`, where no file exists yet. The file appears complete, and is durable when this
-    /// returns.
+    /// Writes the proof to `path`, where no file exists yet. The file appears complete, and is durable when
+    /// this returns.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidPath`]: the name is one of SQLite's;
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidPath`]: the name is one that SQLite uses;
     /// [`ErrorKind::Io`].
     pub fn create_file(&self, path: &Path) -> Result<()> {
         let mut file = AtomicFile::beside(path)?;
@@ -127,14 +127,14 @@ impl StatementProof {
 }
 
 impl StatementLog {
-    /// The checkpoint of the tree under the name of a log.
+    /// The checkpoint of the tree, for a log with this name.
     pub fn checkpoint(&self, origin: &str) -> LogCheckpoint {
         let size = self.tree.size();
         let root = self.tree.root(size).expect("the tree has its own size");
         LogCheckpoint { origin: origin.to_owned(), size, root }
     }
 
-    /// Reads all statements, and compares their tree with the checkpoints that were signed.
+    /// Reads all statements, and compares their tree with the signed checkpoints.
     fn read(read: &store::View) -> Result<Self> {
         let mut log = StatementLog { is_shown: true, ..StatementLog::default() };
         for (statement, number) in read.statements(0).zip(0_u64..) {
@@ -159,15 +159,15 @@ impl StatementLog {
 }
 
 impl Registry {
-    /// States every instance and every cited subset that is new, and every instance that has ended since
-    /// it was stated, in one transaction. Reads rows of histories only. It is said in whole seconds, so
-    /// what took effect in the present one is not stated yet. `signed` are the checkpoints that were
-    /// signed last, as who signs remembers them: the tree must continue all of them.
+    /// States every new instance, every new cited subset, and every instance that has ended since it was
+    /// stated, in one transaction. Reads rows of histories only. The time of a statement is a whole second, so
+    /// changes of the present second are stated the next time. `signed` are the checkpoints that were signed
+    /// last, as the signer remembers them. The tree must continue all of them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a change that was stated is
-    /// not in the history. The registry was restored from an older backup. Nothing is stated.
+    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): the tree does not continue them, or a stated
+    /// change is not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
     /// [`ErrorKind::ClockAhead`]; [`ErrorKind::Future`]: the last statement has a time after the present.
     pub fn add_statements(&self, signed: &[LogCheckpoint]) -> Result<StatementLog> {
@@ -194,7 +194,7 @@ impl Registry {
                 new.add_dataset(transaction, &dataset?)?;
             }
             if !new.rows.is_empty() {
-                // What was said once of a time stays said.
+                // A statement about a time cannot be taken back, so the clock must be plausible.
                 self.record(transaction, None, Timestamp::MIN)?;
                 log.clock_ahead_of = noticeably_ahead_of(transaction, now, last)?;
             }
@@ -206,11 +206,11 @@ impl Registry {
     }
 
     /// Stores the checkpoint of a tree that was read from this registry, with its signatures. Signatures that
-    /// were stored before stay.
+    /// were stored before are kept.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it is not one of this tree.
+    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): the checkpoint is not one of this tree.
     pub fn save_checkpoint(&self, tree: &StatementTree, signed: &SignedCheckpoint) -> Result<()> {
         check_continued(tree, signed.checkpoint.size, &signed.checkpoint.root)?;
         self.write(|transaction| {
@@ -227,14 +227,14 @@ impl Registry {
 }
 
 impl Registry {
-    /// Takes statements back that were published, signed as stated, by a registry of which this one was
-    /// restored from an older backup. Returns how many were missing here. What was stated here must be their
-    /// beginning, or continue them, and they must continue what was signed `last`.
+    /// Restores published statements, with their checkpoint `signed`, after this registry was restored from an
+    /// older backup. Returns the number of statements that were missing here. The statements here must be the
+    /// beginning of the published ones, or continue them. The result must continue what was signed `last`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a dataset or a subset that
-    /// was stated is not in the registry. Nothing is taken.
+    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): one of these conditions is not met, or a
+    /// stated dataset or subset is not in the registry. Nothing is stored.
     pub fn recover_statements(
         &self,
         published: &PublishedStatements,
@@ -266,7 +266,8 @@ impl Registry {
             }
             let taken = log.added;
             check_all_continued(&log.tree, last)?;
-            // What is here of as many statements may have been cosigned since it was published.
+            // If nothing was missing, the stored checkpoint is not replaced: it may have been cosigned since it
+            // was published.
             if taken > 0 {
                 check_continued(&log.tree, signed.checkpoint.size, &signed.checkpoint.root)?;
                 transaction.put(REGISTRY, &signed.stored())?;
@@ -276,7 +277,7 @@ impl Registry {
     }
 }
 
-/// The row of a statement that was published. `None` means that the set that it is of is not there.
+/// The row of a published statement. `None` means that the registry does not have its set.
 fn row_of(read: &Transaction, number: u64, text: String) -> Result<Option<StoredStatement>> {
     let damaged = |error| Error::damaged(format!("the statement {number} is {error}"));
     let statement = SetStatement::read(text.as_bytes()).map_err(damaged)?;
@@ -317,15 +318,15 @@ fn check_continued(tree: &StatementTree, size: u64, root: &TreeHash) -> Result<(
     }
 }
 
-/// What the text of a row says.
+/// The statement in a row.
 fn statement_in(row: &StoredStatement) -> Result<SetStatement> {
     let number = row.number;
     let damaged = |error| Error::damaged(format!("the statement {number} is {error}"));
     SetStatement::read(row.text.as_bytes()).map_err(damaged)
 }
 
-/// After how long an instance that has not ended is stated again: a statement says nothing of the time after
-/// it. In microseconds.
+/// The time after which an instance that is still in force is stated again, in microseconds. A statement says
+/// nothing about the time after it.
 const STATED_AGAIN_MICROS: i64 = 7 * 24 * 3_600 * 1_000_000;
 
 /// Statements that are about to be added.
@@ -333,7 +334,7 @@ struct NewStatements {
     /// The number of the first one.
     first: u64,
     now: Timestamp,
-    /// The whole second before.
+    /// `now`, rounded down to a whole second.
     stated: Timestamp,
     is_behind: bool,
     rows: Vec<StoredStatement>,
@@ -346,7 +347,7 @@ impl NewStatements {
         let last = read.last_statement_of(dataset)?;
         let last = last.as_ref().map(statement_in).transpose()?;
         let mut changes = last.as_ref().map_or(0, |last| last.changes - 1);
-        // The last one that was stated is looked at again: it may have ended.
+        // The instance that was stated last is checked again: it may have ended.
         let after =
             last.as_ref().and_then(|last| Timestamp::from_micros(last.from.as_micros() - 1));
         let mut instances = read.history(dataset, after, self.now).peekable();
@@ -383,7 +384,7 @@ impl NewStatements {
         Ok(())
     }
 
-    /// The instance as it was known in the second in which is stated. `None` means that it took effect later.
+    /// The instance as it was known in the second `stated`. `None` means that it took effect later.
     fn as_of_stated(&mut self, instance: Instance) -> Option<Instance> {
         let stated = self.stated;
         self.is_behind |= instance.timestamp > stated;
@@ -399,7 +400,7 @@ impl NewStatements {
     }
 }
 
-/// Whether a statement is of an instance.
+/// Whether a statement is about an instance.
 fn is_of(statement: &SetStatement, instance: &Instance) -> bool {
     let Instance { timestamp, identifier, digest, .. } = instance;
     (statement.from, statement.identifier, statement.digest) == (*timestamp, *identifier, *digest)
@@ -421,7 +422,7 @@ fn stated_set(set: Set, doi: &Option<Doi>, changes: u64) -> StatedSet {
 }
 
 impl Snapshot {
-    /// The log of statements, and the checkpoint that was signed last.
+    /// The log of statements, and the last signed checkpoint.
     ///
     /// # Errors
     ///
@@ -430,8 +431,8 @@ impl Snapshot {
         self.ask(StatementLog::read)
     }
 
-    /// What is wrong with the statements: one was lost or altered, or is not of the history. `None` means
-    /// nothing.
+    /// The problem with the statements: one was lost or altered, or does not match the history. `None` means
+    /// that there is none.
     ///
     /// # Errors
     ///
@@ -440,7 +441,7 @@ impl Snapshot {
         self.ask(check_statements)
     }
 
-    /// The texts of some statements, from a number on, at most `count` of them.
+    /// The texts of at most `count` statements, from the number `first` on.
     pub(crate) fn statement_texts(&self, first: u64, count: u64) -> Result<Vec<String>> {
         self.ask(|read| {
             let rows = read.statements(first).take(count as usize);
@@ -448,17 +449,17 @@ impl Snapshot {
         })
     }
 
-    /// The checkpoint that was signed last. `None` means that none was.
+    /// The last signed checkpoint. `None` means that none was signed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it was altered.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the checkpoint was altered.
     pub fn last_signed(&self) -> Result<Option<SignedCheckpoint>> {
         self.ask(|read| read.tree_heads()?.last().map(SignedCheckpoint::of).transpose())
     }
 
-    /// The datasets of which not enough witnesses have seen what was stated, for the policy with which it was
-    /// signed, each with the time since when. Empty if nothing was signed.
+    /// The datasets with statements that not enough witnesses have seen, for the policy with which they were
+    /// signed. Each has the time of its first such statement. Empty if nothing was signed.
     pub(super) fn unwitnessed(&self) -> Result<BTreeMap<DatasetName, Timestamp>> {
         self.ask(|read| {
             let heads = read.tree_heads()?;
@@ -487,15 +488,14 @@ impl Snapshot {
         })
     }
 
-    /// The proof that a set was stated, and that it was held at a time if one is given: by the last
-    /// checkpoint that as many witnesses have seen as its policy asks for, or, if there is none, by the last
-    /// one. Of an instance that was stated several times, the last statement is proved that the checkpoint
-    /// has.
+    /// The proof that a set was stated and, if a time is given, that it was held then. The proof uses the last
+    /// checkpoint that enough witnesses have seen for its policy. If there is none, it uses the last
+    /// checkpoint. If an instance was stated several times, its last statement in that checkpoint is proved.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`]; [`ErrorKind::NotStated`](crate::ErrorKind::NotStated): it was not
-    /// stated yet, or nothing was signed since; the time is after what was stated.
+    /// Those of [`Snapshot::select`]; [`ErrorKind::NotStated`](crate::ErrorKind::NotStated): the set was not
+    /// stated yet, nothing was signed since, or no signed statement of the set covers the time.
     pub fn prove(&self, selection: &Selection, at: Option<Moment>) -> Result<ProvedSet> {
         self.ask(|read| {
             let set = select(read, selection)?.set;
@@ -559,7 +559,7 @@ fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
     }
 }
 
-/// What is wrong with the statements.
+/// The problem with the statements. `None` means that there is none.
 pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option<String>> {
     match StatementLog::read(read).and_then(|_| compare_with_history(read)) {
         Ok(()) => Ok(None),
@@ -568,9 +568,8 @@ pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option
     }
 }
 
-/// Compares what is stated with the histories and the subsets. All statements are in memory meanwhile. A
-/// change that was entered after a statement makes it no other: what it says was held still may have ended
-/// before it was stated.
+/// Compares the statements with the histories and the subsets. All statements are in memory meanwhile. A
+/// statement stays valid if a change is recorded after it: the stated set may have ended before it was stated.
 fn compare_with_history(read: &store::View) -> Result<()> {
     let (mut whole, mut other) = (BTreeMap::<DatasetKey, Vec<_>>::new(), None);
     for row in read.statements(0) {
@@ -593,7 +592,8 @@ fn compare_with_history(read: &store::View) -> Result<()> {
     })
 }
 
-/// What was read. `None` means that it is damaged or out of reach, which verifying its dataset finds.
+/// The value that was read. `None` means that it is damaged or unreachable, which the verification of its
+/// dataset reports.
 fn known<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Err(error) if error.concerns_content() => Ok(None),
@@ -602,7 +602,7 @@ fn known<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether a subset is the one that is stated.
+/// Whether a stored subset is the one in a statement.
 fn is_of_subset(read: &store::View, key: SubsetKey, statement: &SetStatement) -> Result<bool> {
     let subsets = read.subsets_with(statement.identifier)?;
     let is_there = |(it, subset): &(SubsetKey, Subset)| {
@@ -611,7 +611,7 @@ fn is_of_subset(read: &store::View, key: SubsetKey, statement: &SetStatement) ->
     Ok(subsets.iter().any(is_there))
 }
 
-/// The first statement of instances of a dataset that its history does not have.
+/// The number of the first statement about an instance that the dataset's history does not have.
 fn other_than_history(
     read: &store::View,
     dataset: DatasetKey,

@@ -1,5 +1,5 @@
-//! When datasets were last changed and confirmed, when their files were checked and their primaries read,
-//! and what is wrong with them.
+//! The state of datasets: when they were last changed and confirmed, when their files were checked and their
+//! primaries read, and what is wrong with them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use crate::store::{
     paged,
 };
 
-/// How many findings of a dataset are listed.
+/// The greatest number of findings that are listed of a dataset.
 const SHOWN_FINDINGS: u32 = 10;
 
 /// The state of a dataset.
@@ -39,11 +39,11 @@ pub struct DatasetStatus {
     pub refused: Option<RefusedListing>,
     /// The primaries that it was compared with or pulled from.
     pub mirrors: Vec<Mirrored>,
-    /// What checks of its files found. `None` means that they were never checked.
+    /// The results of checks of its files. `None` means that they were never checked.
     pub fixity: Option<FilesChecked>,
     /// When it was last identical to the primary of its last pull.
     pub identical: Option<Timestamp>,
-    /// What is wrong, in sentences.
+    /// Its problems, in sentences.
     pub problems: Vec<String>,
 }
 
@@ -58,25 +58,25 @@ fn times_of<S: Serializer>(changed: &Option<Instance>, serializer: S) -> Result<
     changed.as_ref().map(times).serialize(serializer)
 }
 
-/// What checks of the files of a dataset found.
+/// The results of checks of the files of a dataset.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct FilesChecked {
-    /// How many files are not as recorded, each counted in every directory.
+    /// The number of files that are not as recorded, each counted in every directory.
     pub open: u64,
-    /// The first ten of them, by granule, path and directory.
+    /// The first ten findings, by granule, path and directory.
     pub first: Vec<OpenFinding>,
     /// The directories in which they were checked.
     pub roots: Vec<RootState>,
 }
 
-/// How old what is known of a dataset may be. `None` means of any age.
+/// The times since which a dataset must have been seen and checked. `None` means at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusThresholds {
-    /// When it must have been changed, confirmed, or identical to the primary of its last pull; and until
-    /// when enough witnesses must have seen what was stated of it.
+    /// Since when it must have been changed, confirmed, or identical to the primary of its last pull. Enough
+    /// witnesses must have seen all statements that are older.
     pub seen: Option<Timestamp>,
-    /// When all its files must have been checked, in every directory in which they ever were.
+    /// Since when all its files must have been checked, in every directory in which they were ever checked.
     pub checked: Option<Timestamp>,
 }
 
@@ -86,16 +86,16 @@ pub struct StatusThresholds {
 pub struct Mirrored {
     /// Its address, or the path of its file.
     pub source: String,
-    /// Whether the copy matches: its names and checksums as of the last time that the primary was read. They are
-    /// not compared if a later attempt failed.
+    /// Whether the mirror matches. Names and checksums are as of the last time that the primary was read, and
+    /// are not compared if a later attempt failed.
     pub facts: MirrorFacts,
-    /// What is known of the mirror and this primary, in one word for the JSON: the other fields say it, too.
+    /// The state of the mirror and this primary, in one word for the JSON. It follows from the other fields.
     verdict: MirrorVerdict,
     /// Whether it is the primary of the latest pull, from which the mirror is pulled again.
     pub default: bool,
     /// The number of changes of its log that were read.
     pub changes: u64,
-    /// When the last of them took effect. `None` means that none was read, or that it is a registry.
+    /// When the last of them took effect. `None` means that none was read, or that the primary is a registry.
     pub timestamp: Option<Timestamp>,
     /// The identifier after it.
     pub identifier: Option<Identifier>,
@@ -111,7 +111,7 @@ pub struct Mirrored {
     pub failure: Option<String>,
 }
 
-/// What is known of a mirror and one of its primaries, without reading the primary.
+/// The state of a mirror and one of its primaries, found without reading the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum MirrorVerdict {
@@ -128,8 +128,8 @@ enum MirrorVerdict {
 }
 
 impl Registry {
-    /// The state of some datasets: those with most problems first, then those that were seen least recently.
-    /// Datasets that were withdrawn are left out. What is older than `oldest` is a problem.
+    /// The state of some datasets: those with the most problems first, then those that were seen least
+    /// recently. Withdrawn datasets are left out. Everything older than `oldest` is a problem.
     pub fn status(
         &self,
         filter: &DatasetFilter,
@@ -243,7 +243,7 @@ impl DatasetStatus {
         {
             problems.push(format!("not the granules of {}", quoted(&copy.source)));
         }
-        // One that was only compared, or imported from, is shown if the dataset was never pulled.
+        // If the dataset was never pulled, a primary that was only compared or imported is shown.
         let shown = default.map(|state| state.identical);
         let identical = primaries.iter().map(|state| state.identical).max();
         let mut row = DatasetStatus {
@@ -266,11 +266,12 @@ impl DatasetStatus {
         row
     }
 
-    /// Adds what checks of the files found.
+    /// Adds the results of checks of the files.
     fn add_checks(&mut self, snapshot: &Snapshot, oldest: Option<Timestamp>) -> Result<()> {
         let roots = snapshot.checked_roots(&self.dataset)?;
         if roots.is_empty() {
-            // The files of a mirror were copied, which can fail on the first day.
+            // The files of a mirror were copied. Copying can fail on the first day, so its files are late at
+            // once.
             let is_late = |since, oldest| since < oldest || !self.mirrors.is_empty();
             if let Some(oldest) = oldest
                 && snapshot.files_known_since(&self.dataset)?.is_some_and(|it| is_late(it, oldest))
@@ -317,8 +318,8 @@ impl DatasetStatus {
 }
 
 impl Mirrored {
-    /// What is known of a primary. If it is the primary of the latest pull, the
-    /// mirror must have been identical to it since `oldest`.
+    /// The state of a mirror and a primary. If it is the primary of the latest pull, the mirror must have been
+    /// identical to it since `oldest`.
     fn of(primary: &KnownPrimary, facts: MirrorFacts, oldest: Option<Timestamp>) -> Self {
         let oldest = oldest.filter(|_| primary.is_default);
         let verdict = match primary.identical {
@@ -347,14 +348,15 @@ impl Mirrored {
 }
 
 impl RootState {
-    /// Whether it was neither checked completely nor begun to be, since a time.
+    /// Whether the last complete check began before `oldest`. If no check was complete, the one under way
+    /// counts. `true` if there is neither.
     pub(crate) fn is_older_than(&self, oldest: Timestamp) -> bool {
         self.since.or(self.started).is_none_or(|since| since < oldest)
     }
 }
 
 impl Snapshot {
-    /// The facts of a mirror and one of its primaries, as far as they are known without reading the primary.
+    /// The facts about a mirror and one of its primaries, found without reading the primary.
     fn mirror_facts(
         &self,
         held: Option<&Instance>,
@@ -366,7 +368,7 @@ impl Snapshot {
         let (identifier, digest) =
             held.map_or((Identifier::EMPTY, Digest::EMPTY), |held| (held.identifier, held.digest));
         let names = if primary.failed > Some(primary.read) {
-            // What was read before may no longer be what the primary holds.
+            // The primary may no longer hold what was read before.
             NamesFact::NotCompared
         } else if last.is_some_and(|last| last.identifier == identifier) {
             NamesFact::Identical
@@ -374,7 +376,7 @@ impl Snapshot {
             NamesFact::Different { missing: None, unexpected: None }
         };
         let is_same = last.is_some_and(|last| last.digest == digest);
-        // What was found when the primary was read may have changed since.
+        // The mirror may have changed since the primary was read.
         let was_identical = primary.identical >= Some(primary.read)
             && held.is_none_or(|held| Some(held.recorded) <= primary.identical);
         let checksums = if names != NamesFact::Identical {
@@ -391,7 +393,7 @@ impl Snapshot {
         Ok(MirrorFacts { names, checksums, files })
     }
 
-    /// Whether the first files of a dataset of which something is recorded have a checksum.
+    /// Whether the first recorded files of a dataset have a checksum.
     pub(crate) fn has_checksums(&self, dataset: &DatasetName) -> Result<bool> {
         Ok(self.recorded_algorithm(dataset)?.flatten().is_some())
     }
@@ -401,23 +403,22 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| read.first(key, u32::MAX))
     }
 
-    /// What is wrong with files of a dataset, by granule, path and root: the first `most` findings.
+    /// The first `most` findings about files of a dataset, by granule, path and root.
     pub fn open_findings(&self, dataset: &DatasetName, most: u32) -> Result<Vec<OpenFinding>> {
         self.ask_of(dataset, |read, key| read.first(key, most))
     }
 
-    /// How many files of a dataset are not as recorded, each counted at every root.
+    /// The number of files of a dataset that are not as recorded, each counted at every root.
     pub fn count_open_findings(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, store::View::count_of::<OpenFinding>)
     }
 
-    /// The datasets of which files were checked, by name.
+    /// The datasets whose files were checked, by name.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
         self.ask(store::View::checked_datasets)
     }
 
-    /// Since when something is known of the files of the first granule of a dataset of which it is. `None`
-    /// means that nothing is known of any.
+    /// The start of the first file record in a dataset, by granule. `None` means that it has none.
     pub(in crate::registry) fn files_known_since(
         &self,
         dataset: &DatasetName,
@@ -433,7 +434,7 @@ impl Snapshot {
 pub struct KnownPrimary {
     /// The dataset.
     pub dataset: DatasetName,
-    /// Where the primary is: a URL or an absolute path.
+    /// The source: a URL or an absolute path.
     pub source: String,
     /// When its log was last read and continued what was read before.
     pub read: Timestamp,
@@ -455,7 +456,7 @@ pub struct KnownPrimary {
     pub contradicts: bool,
     /// When its log was last imported: the dataset is a replica of it. `None` means never.
     pub(crate) imported: Option<Timestamp>,
-    /// Whether it is the one of the latest pull, from which the dataset is pulled again.
+    /// Whether it is the primary of the latest pull, from which the dataset is pulled again.
     pub is_default: bool,
     /// The options of the last pull.
     pub pull_options: Option<PrimaryOptions>,
@@ -508,8 +509,8 @@ impl Snapshot {
         })
     }
 
-    /// Calls `show` for each change that was read of a log after one (0 means from the first), until
-    /// it returns `false`.
+    /// Calls `show` for each change that was read of a log, from the one after number `after` (0 means from the
+    /// first), until `show` returns `false`.
     pub(crate) fn each_change_read(
         &self,
         dataset: &DatasetName,
@@ -529,7 +530,7 @@ impl Snapshot {
     }
 }
 
-/// The keys of a dataset and of a primary that was read for it. `None`: it never was.
+/// The keys of a dataset and of a primary that was read for it. `None` means that it was never read.
 fn source_of(
     read: &store::View,
     dataset: &DatasetName,

@@ -1,5 +1,4 @@
-//! What a reader of a dataset, or who changed it, should know: each is worded once, for every program that
-//! shows it.
+//! Warnings for people who read or change a dataset. Each is worded once, for every program that shows it.
 
 use super::snapshot::CitationFacts;
 use super::write::{ChangeReport, ReturnedGranules, Skipped, SubsetCitation};
@@ -8,11 +7,11 @@ use crate::model::{
     Withdrawal, plural,
 };
 
-/// More identifiers of a day than these are counted.
+/// More identifiers of a day than this are counted, and not named.
 const MOST_NAMED: usize = 5;
 
 impl ChangeReport {
-    /// Warnings about a change. The dataset was named `asked`.
+    /// Warnings about a change. `asked` is the name that the caller used for the dataset.
     pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let behind = self.clock_behind_micros.map(|micros| {
             let seconds = micros / 1_000_000;
@@ -28,7 +27,7 @@ impl ChangeReport {
         warnings
     }
 
-    /// Warnings about an import. The dataset was named `asked`.
+    /// Warnings about an import. `asked` is the name that the caller used for the dataset.
     pub fn import_warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let message = format!(
             "left out {} of a day that is not over: import the file again when it is",
@@ -41,7 +40,7 @@ impl ChangeReport {
         warnings
     }
 
-    /// That some annotations of the primary were left out.
+    /// Warns that some annotations of the primary were left out.
     pub(crate) fn warning_of_annotations(&self) -> Option<Warning> {
         let number = self.annotations_left_out;
         let left_out = plural(number, "annotation");
@@ -51,8 +50,8 @@ impl ChangeReport {
         (number > 0).then(|| Warning::new(WarningKind::AnnotationsLeftOut, message))
     }
 
-    /// That the dataset was named by a former name, that its last change is in the future, unless the clock
-    /// is known to be wrong, and that a change is back-dated.
+    /// Warns that the dataset was named by a former name, and that a change is back-dated. Also warns that its
+    /// last change is in the future, unless the clock is known to be wrong.
     fn warnings_of_dataset(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let in_force = self.in_force.as_ref();
         let former = in_force.and_then(|it| Warning::of_former_name(asked, &it.dataset));
@@ -64,8 +63,8 @@ impl ChangeReport {
     }
 }
 
-/// Warnings about a dataset, given the name that was typed and its present one: that it was renamed or
-/// withdrawn, or that its last change is in the future.
+/// Warnings about a dataset, given the name that was typed and its present one: it was renamed or withdrawn, or
+/// its last change is in the future.
 pub(super) fn warnings_of_dataset(
     [asked, name]: [&DatasetName; 2],
     withdrawn: Option<&Withdrawal>,
@@ -79,7 +78,7 @@ pub(super) fn warnings_of_dataset(
 }
 
 impl SubsetCitation {
-    /// The warning that the selection is all of the set. `None` means that it is not.
+    /// Warns that the selection is the whole set. `None` means that it is not.
     pub fn warning(&self) -> Option<Warning> {
         let dataset = self.cited.period.set.dataset();
         self.cited.period.set.subset().is_none().then(|| {
@@ -92,9 +91,9 @@ impl SubsetCitation {
 }
 
 impl CitationFacts {
-    /// Warnings about the set that is cited: that its dataset was withdrawn, or last changed in the future, or
-    /// that nobody knows whether it still held the set; other identifiers of the day for which it is cited; and
-    /// each annotation by which the set, or that from which it is selected, is questionable.
+    /// Warnings about a cited set: its dataset was withdrawn, was last changed in the future, or may no longer
+    /// have held the set; the cited day has other identifiers; or an annotation says that the set, or the set
+    /// it was selected from, is questionable.
     pub fn warnings(&self, at: Option<Moment>, now: Timestamp) -> Vec<Warning> {
         let instance = self.period.set.instance();
         let questionable = instance.annotations.iter().filter(|it| it.questionable);
@@ -144,13 +143,14 @@ impl ReturnedGranules {
 }
 
 impl Warning {
-    /// That a dataset was named by a former name.
+    /// Warns that a dataset was named by a former name.
     pub fn of_former_name(asked: &DatasetName, current: &DatasetName) -> Option<Self> {
         let message = format!("{asked} was renamed: it is now {current}");
         (asked != current).then(|| Warning::new(WarningKind::FormerName, message))
     }
 
-    /// That no listing has confirmed for a month what a dataset holds, of which listings were recorded.
+    /// Warns that no listing has confirmed for a month what a dataset holds. Only for datasets with recorded
+    /// listings.
     fn of_not_confirmed(
         at: Timestamp,
         latest: &Instance,
@@ -167,7 +167,7 @@ impl Warning {
             .then(|| Warning::new(WarningKind::NotConfirmed, message))
     }
 
-    /// That the last change of a dataset is in the future.
+    /// Warns that the last change of a dataset is in the future.
     pub fn of_future(latest: &Instance, now: Timestamp) -> Option<Self> {
         let Instance { dataset, timestamp, .. } = latest;
         let message = format!(
@@ -176,8 +176,8 @@ impl Warning {
         (*timestamp > now).then(|| Warning::new(WarningKind::LastChangeInFuture, message))
     }
 
-    /// That a change takes effect long before it is recorded. `None` if it only describes files, since the
-    /// identifier stays.
+    /// Warns that a change takes effect long before it is recorded. `None` if it only describes files, since
+    /// the identifier stays the same.
     fn of_back_dated(change: &Instance) -> Option<Self> {
         let (at, day) = (change.timestamp, change.timestamp.day());
         let at = if day.start() == at { format!("on {day}") } else { format!("at {at}") };
@@ -188,7 +188,7 @@ impl Warning {
         changes_names.then(|| Warning::new(WarningKind::BackDated, message))
     }
 
-    /// That a date, which means the end of that day, is not enough to name one set.
+    /// Warns that a date, which means the end of that day, does not name one set only.
     pub fn of_others(at: Option<Moment>, others: &[Instance]) -> Vec<Self> {
         let Some(at) = at else { return Vec::new() };
         let warning = |message| Warning::new(WarningKind::OtherIdentifiers, message);

@@ -1,5 +1,5 @@
-//! Reads a set in pages, in canonical order, and proves it: each page in a short transaction of its own, or
-//! all of them within one.
+//! Reads a set in pages, in canonical order, and verifies it. Each page is read in a short transaction of its
+//! own, or all pages within one transaction.
 
 use super::view::dataset_of;
 use crate::chain::CanonicalList;
@@ -16,8 +16,7 @@ use crate::store::{self, DatasetKey, StoredContent, SubsetKey};
 /// The least number of granules in a page.
 const PAGE_ROWS: u32 = 4_096;
 
-/// Where pages are read: from a registry, each in a short transaction of its own, or within a snapshot or a
-/// transaction.
+/// The source of pages: a registry (each page in a short transaction of its own), a snapshot or a transaction.
 pub(in crate::registry) trait Reads {
     fn ask<T>(&self, question: impl FnOnce(&store::View) -> Result<T>) -> Result<T>;
 }
@@ -34,18 +33,18 @@ impl Reads for &store::View {
     }
 }
 
-/// The position in a set, or in another list of granules, which is read in pages: as an iterator, in pages of
-/// the ids alone, which take a third of the time of the granules.
+/// The position in a set, or in another list of granules, which is read in pages. As an iterator, it returns
+/// pages of ids, which take a third of the time of the granules.
 pub(in crate::registry) struct SetCursor<R = Registry> {
     reads: R,
     position: Position,
-    /// `None` means that only some of the set are read.
+    /// `None` means that only some granules of the set are read.
     proof: Option<Proof>,
     is_over: bool,
 }
 
 impl<R: Reads> SetCursor<R> {
-    /// Begins at the first granule, and proves nothing.
+    /// Begins at the first granule, without verification.
     pub fn of(reads: R, position: Position) -> Self {
         SetCursor { reads, position, proof: None, is_over: false }
     }
@@ -56,7 +55,7 @@ impl<R: Reads> SetCursor<R> {
         SetCursor { proof, ..self }
     }
 
-    /// The granules of the next page, of which there is at least one. `None` after the last page.
+    /// The granules of the next page, at least one. `None` after the last page.
     pub fn next_granules(&mut self) -> Option<Result<Vec<Holding>>> {
         self.next_page(Position::next, |page, proof| {
             page.iter().for_each(|granule| proof.add(granule.granule_id.as_str()));
@@ -101,16 +100,16 @@ impl<R: Reads> SetCursor<R> {
 pub(in crate::registry) struct ListPages {
     registry: Registry,
     list: List,
-    /// `None` as long as no page was read.
+    /// `None` until the first page is read.
     cursor: Option<SetCursor>,
     failure: Failure,
 }
 
-/// What is listed.
+/// The content of a list.
 enum List {
-    /// A whole set, which is proved.
+    /// A whole set, which is verified.
     Set(Set),
-    /// The granules of a set after one. `None` means from the first.
+    /// The granules of a set after this one. `None` means from the first.
     After(Set, Option<GranuleId>),
     /// The periods of the granules with a producer's id.
     OfProducer(DatasetName, GranuleId),
@@ -123,7 +122,7 @@ impl ListPages {
         ListPages::listing(registry, List::Set(set.clone()))
     }
 
-    /// The pages of a set after a granule (`None` means from the first), which prove nothing.
+    /// The pages of a set after a granule (`None` means from the first), which are not verified.
     pub fn after(registry: &Registry, set: &Set, after: Option<&GranuleId>) -> Self {
         ListPages::listing(registry, List::After(set.clone(), after.cloned()))
     }
@@ -138,12 +137,12 @@ impl ListPages {
         ListPages { registry, list, cursor: None, failure }
     }
 
-    /// The granules of the next page, of which there is at least one. `None` after the last page.
+    /// The granules of the next page, at least one. `None` after the last page.
     pub fn next_granules(&mut self) -> Option<Result<Vec<Holding>>> {
         self.next_with(SetCursor::next_granules)
     }
 
-    /// Reads the rest, which proves a whole set.
+    /// Reads the rest. Verifies a whole set.
     pub fn finish(mut self) -> Result<()> {
         self.try_for_each(|page| page.map(drop))?;
         self.failure.check()
@@ -200,12 +199,12 @@ impl Iterator for ListPages {
     }
 }
 
-/// Whether an item of a list was an error: then its end proves nothing.
+/// The error of an item of a list, if there was one. Then the end of the list verifies nothing.
 #[derive(Default)]
 pub(super) struct Failure(Option<ErrorKind>);
 
 impl Failure {
-    /// Notes whether an item is an error.
+    /// Records whether an item is an error.
     pub fn note<T>(&mut self, item: Option<Result<T>>) -> Option<Result<T>> {
         if let Some(Err(error)) = &item {
             self.0 = Some(error.kind());
@@ -217,7 +216,7 @@ impl Failure {
     ///
     /// # Errors
     ///
-    /// That of the item, without its details.
+    /// The error of the item, without its details.
     pub fn check(&self) -> Result<()> {
         match self.0 {
             None => Ok(()),
@@ -244,16 +243,16 @@ pub(in crate::registry) struct Position {
     is_over: bool,
 }
 
-/// How many granules a page has.
+/// The number of granules in a page.
 enum Rows {
-    /// As many as are read well at once.
+    /// The usual number.
     Usual,
     Exactly(u32),
-    /// As many as a client that reads slowly may keep in memory.
+    /// The number that a client that reads slowly may keep in memory.
     Small(LookUps),
 }
 
-/// Which granules are listed.
+/// The kind of the listed granules.
 enum Kind {
     Held,
     Selected(Vec<Pattern>),
@@ -286,8 +285,8 @@ impl Position {
         Position { dataset, at, kind: Kind::Held, rows: Rows::Usual, after: None, is_over: false }
     }
 
-    /// The same in pages of so many granules, where only the first ones are wanted. Those that patterns
-    /// select may be rare.
+    /// The same in pages of this many granules, if only the first ones are needed. Has no effect on subsets
+    /// with patterns, which may select few granules.
     pub fn in_pages_of(self, rows: usize) -> Self {
         match (u32::try_from(rows), &self.kind) {
             (_, Kind::Selected(_)) | (Err(_), _) => self,
@@ -295,12 +294,12 @@ impl Position {
         }
     }
 
-    /// The same in pages that end by bytes.
+    /// The same in pages that are limited in bytes.
     pub fn in_small_pages(self) -> Self {
         Position { rows: Rows::Small(LookUps::small()), ..self }
     }
 
-    /// The first period of those with a producer's id.
+    /// The first holding period of the granules with a producer's id.
     pub fn of_producer(dataset: DatasetKey, producer_granule: GranuleId) -> Self {
         let kind = Kind::OfProducer { producer_granule, ingested: None };
         Position { kind, ..Position::held(dataset, Timestamp::EPOCH) }
@@ -310,8 +309,7 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a granule that a subset names was not
-    /// held.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a granule that a subset lists was not held.
     fn next(&mut self, read: &store::View) -> Result<Option<Vec<Holding>>> {
         while !self.is_over {
             let page = self.load(read)?;
@@ -341,7 +339,7 @@ impl Position {
         Ok((!page.is_empty()).then_some(page))
     }
 
-    /// The id after which the next page begins, and how many granules it has.
+    /// The id after which the next page begins, and its number of granules.
     fn beginning(&self, read: &store::View) -> (&str, u32) {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
         let rows = match &self.rows {
@@ -352,7 +350,7 @@ impl Position {
         (after, rows)
     }
 
-    /// Records the size of a page, from which that of the next one follows.
+    /// Records the size of a page, which determines the size of the next one.
     fn note(&mut self, granules: usize, bytes: usize) {
         if let Rows::Small(next) = &mut self.rows {
             next.note(granules, bytes);
@@ -404,20 +402,19 @@ pub(crate) trait Cursor {
     /// The id of the next item. `None` after the last one.
     fn peek(&mut self) -> Result<Option<&str>>;
 
-    /// Takes the next item. `None` after the last one.
+    /// Returns the next item, and advances. `None` after the last one.
     fn take(&mut self) -> Result<Option<ListingEntry>>;
 
-    /// Leaves out the next item, whose id was looked at.
+    /// Skips the next item, after `peek`.
     fn skip(&mut self) -> Result<()> {
         self.take().map(drop)
     }
 
-    /// What the list says of the files of the next item, whose id was looked at. `None` means that it says
-    /// nothing of them.
+    /// The file metadata of the next item in this list, after `peek`. `None` means that the list has none.
     fn known(&mut self) -> Result<Option<EncodedFiles<'_>>>;
 
-    /// Whether the set on the right has the next item, whose id was looked at. A list of what becomes of
-    /// the set on the left may contain granules that are removed.
+    /// Whether the set on the right has the next item, after `peek`. A list of the effect of events on the set
+    /// on the left may contain granules that are removed.
     ///
     /// # Errors
     ///
@@ -426,25 +423,26 @@ pub(crate) trait Cursor {
         Ok(true)
     }
 
-    /// What the list says was known of the next item, whose id was looked at, before other bytes replaced
-    /// that or it was deleted. `None` means that neither happened.
+    /// The recorded files of the next item before its files were replaced or it was deleted, according to the
+    /// list, after `peek`. `None` means that neither happened.
     fn replaced(&mut self) -> Option<Vec<Content>> {
         None
     }
 
-    /// Whether the set on the right has what the set on the left has and this list does not mention.
+    /// Whether the set on the right also has the granules of the set on the left that this list does not
+    /// contain.
     fn keeps_others(&self) -> bool {
         false
     }
 }
 
-/// The granules of a set, one by one, which are read in pages of ids. Nothing is allocated for one that is
-/// not taken: a comparison of two long lists takes about two thirds of the time that it takes otherwise.
+/// The granules of a set, one by one, which are read in pages of ids. Nothing is allocated for a skipped
+/// granule, so the comparison of two long lists takes about two thirds of the time.
 pub(crate) struct SetEntries<Pages> {
     pages: Pages,
     page: IdPage,
     next: usize,
-    /// `None` means that what is known of the files is not wanted.
+    /// `None` means that the recorded files are not read.
     known: Option<KnownFiles>,
 }
 
@@ -453,7 +451,7 @@ pub(crate) struct SetEntries<Pages> {
 struct KnownFiles {
     registry: Registry,
     dataset: DatasetName,
-    /// `None` as long as nothing was looked up.
+    /// `None` until the first look-up.
     key: Option<DatasetKey>,
     at: Timestamp,
     /// The recorded files of the granules of a page before `up_to`. The files of the other granules were not
@@ -472,7 +470,7 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
         SetEntries { pages, page: IdPage::default(), next: 0, known: None }
     }
 
-    /// Reads what was known of the files of a set when it was in force, too.
+    /// Reads also the files that were recorded when the set was in force.
     pub fn with_files(self, registry: &Registry, set: &Set) -> Self {
         let known = KnownFiles {
             registry: registry.clone(),
@@ -491,8 +489,8 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
         SetEntries { known: Some(known), ..self }
     }
 
-    /// Hashes what is known of all files. If they do not have the digest of the set, the last granule is
-    /// followed by an error of kind `damaged`.
+    /// Hashes all recorded files. If they do not have the digest of the set, the last granule is followed by an
+    /// error of kind `damaged`.
     pub fn proving_files(mut self, claim: Claim) -> Self {
         if let Some(known) = &mut self.known {
             known.proof = Some((claim, CanonicalList::start()));
@@ -502,7 +500,7 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
 }
 
 impl KnownFiles {
-    /// What is known of the granule at an index of a page.
+    /// The recorded files of the granule at an index of a page.
     fn of(&mut self, page: &IdPage, index: usize) -> Result<EncodedFiles<'_>> {
         if index >= self.up_to {
             let ids: Vec<&str> = page.iter().skip(index).take(self.look_ups.granules()).collect();
@@ -523,7 +521,7 @@ impl KnownFiles {
         Ok(place.map_or_else(|_| EncodedFiles::default(), |place| known[place].content.encoded()))
     }
 
-    /// Hashes what is known of the granule.
+    /// Hashes the recorded files of the granule.
     fn hash(&mut self, page: &IdPage, index: usize) -> Result<()> {
         let Some((claim, mut list)) = self.proof.take() else { return Ok(()) };
         let mut line = std::mem::take(&mut self.line);
@@ -581,7 +579,7 @@ impl<Pages: Iterator<Item = Result<IdPage>>> Iterator for SetEntries<Pages> {
     }
 }
 
-/// The id that was read of a list.
+/// The id in a page of a list.
 pub(super) fn granule_id_of(text: &str) -> Result<GranuleId> {
     GranuleId::new(text).map_err(|_| Error::damaged("an id is not valid"))
 }

@@ -13,13 +13,13 @@ use crate::registry::warnings::warnings_of_dataset;
 use crate::store::{NamedDataset, Withdrawn, paged};
 
 impl Snapshot {
-    /// Returns a dataset by its name, or a former name.
+    /// A dataset by its present or a former name.
     pub fn dataset(&self, name: &DatasetName) -> Result<DatasetRecord> {
         let listed = self.ask(|read| read.listed(name))?;
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
-    /// The latest change of a dataset. `None` means that it has none, or that the dataset does not exist.
+    /// The latest change of a dataset. `None` means that it has no change, or does not exist.
     pub fn latest_change(&self, name: &DatasetName) -> Result<Option<Instance>> {
         self.ask(|read| match read.key_and_name(name)? {
             Some((key, _)) => read.latest_instance(key),
@@ -27,8 +27,8 @@ impl Snapshot {
         })
     }
 
-    /// The change of a dataset before its latest one. `None` means that it has one change or none, or that the
-    /// dataset does not exist.
+    /// The change of a dataset before its latest one. `None` means that it has at most one change, or does not
+    /// exist.
     pub fn change_before_last(&self, name: &DatasetName) -> Result<Option<Instance>> {
         let Some(latest) = self.latest_change(name)? else { return Ok(None) };
         let Some(before) = Timestamp::from_micros(latest.timestamp.as_micros() - 1) else {
@@ -37,13 +37,12 @@ impl Snapshot {
         self.ask_of(name, |read, key| read.instance_at(key, before))
     }
 
-    /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
-    /// refused.
+    /// The last refused listing of a dataset. `None` means that a later one was accepted, or none was refused.
     pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {
         self.ask_of(dataset, |read, key| read.refusal(key))
     }
 
-    /// The record of a dataset alone, by its name or a former one.
+    /// Only the metadata of a dataset, by its present or a former name.
     pub fn record(&self, name: &DatasetName) -> Result<DatasetMetadata> {
         let found = self.ask(|read| read.stored_dataset(name))?;
         found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
@@ -55,8 +54,8 @@ impl Snapshot {
         found.map(|it| it.corrections).ok_or_else(|| Error::dataset_unknown(name))
     }
 
-    /// The datasets with the histories that some datasets had at a moment, and have no more: each with its
-    /// correction. Those that are not shown are left out.
+    /// The datasets with earlier histories of some datasets, which these had at a moment and which were
+    /// corrected since. Each has its correction. Datasets that are not shown are left out.
     pub(crate) fn earlier_histories(
         &self,
         names: &[DatasetName],
@@ -75,14 +74,14 @@ impl Snapshot {
         Ok(earlier)
     }
 
-    /// The template of the addresses of a dataset's granules. `None` means that its record has none, or is
+    /// The template of the addresses of a dataset's granules. `None` means that its metadata has none, or is
     /// damaged.
     pub fn granule_url(&self, name: &DatasetName) -> Result<Option<GranuleUrl>> {
         self.ask_of(name, |read, key| Ok(read.granule_urls(&[key])?.remove(&key)))
     }
 
-    /// Warnings that a dataset, which the caller named `asked`, was renamed or withdrawn, or that its last
-    /// change is in the future. They do not depend on its record, which may be damaged.
+    /// Warnings about a dataset, which the caller named `asked`: it was renamed or withdrawn, or its last
+    /// change is in the future. They do not depend on its metadata, which may be damaged.
     pub fn warnings_of(&self, asked: &DatasetName) -> Result<Vec<Warning>> {
         self.ask(|read| {
             let found = read.name_and_withdrawal(asked)?;
@@ -94,25 +93,25 @@ impl Snapshot {
         })
     }
 
-    /// The present name of a dataset, by that or a former one.
+    /// The present name of a dataset, by its present or a former name.
     pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
         self.ask(|read| Ok(dataset_of(read, name)?.1))
     }
 
-    /// The only dataset whose name differs from one at most by the case of letters. `None` means that
-    /// there is none, or several.
+    /// The only dataset whose name equals this one if letter case is ignored. `None` means that there is none,
+    /// or several.
     pub fn named_in_any_case(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
         let mut names = self.ask(|read| read.names_in_any_case(name))?;
         Ok(names.pop().filter(|_| names.is_empty()))
     }
 
-    /// Whether there is a dataset with this name.
+    /// Whether a dataset has this name.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         self.ask(|read| Ok(read.key_and_name(name)?.is_some()))
     }
 
-    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them. Fewer mean
-    /// that there are no more.
+    /// At most `limit` datasets after a name (`None` means from the first), by name. Fewer mean that there are
+    /// no more.
     pub fn datasets(
         &self,
         after: Option<&DatasetName>,
@@ -131,7 +130,7 @@ impl Snapshot {
     }
 
     /// The names of datasets that are similar to a text: in another case, with `.`, `_` and `-` exchanged, or
-    /// with one typing error. At most 5 of them. Costs a look at every dataset.
+    /// with one typing error. At most 5 names. Costs a look at every dataset.
     ///
     /// # Errors
     ///
@@ -142,7 +141,7 @@ impl Snapshot {
         Ok(names.filter(|name| is_similar(name.as_str(), text)).take(MAX_SIMILAR).collect())
     }
 
-    /// Replaces an instance that takes effect in the future by the one that is in force now.
+    /// Replaces an instance that takes effect in the future by the instance in force now.
     pub fn replace_future_instance(&self, listed: &mut DatasetRecord) -> Result<()> {
         let now = self.now();
         if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
@@ -158,8 +157,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The records of the datasets after a name (`None` means from the first), by name. This reads less than
-    /// [`Snapshot::datasets`], for a search in all of them.
+    /// The metadata of the datasets after a name (`None` means from the first), by name. This reads less than
+    /// [`Snapshot::datasets`], for a search in all datasets.
     pub fn records(
         &self,
         after: Option<&DatasetName>,
@@ -172,13 +171,13 @@ impl Snapshot {
         })
     }
 
-    /// The versions of a dataset's record, oldest first.
+    /// The versions of a dataset's metadata, oldest first.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<MetadataVersion>> {
         self.ask_of(name, |read, key| read.first(key, u32::MAX))
     }
 
-    /// When the record of each of some datasets was edited last, by its name. Without those on a machine
-    /// that cannot be reached, nothing is known.
+    /// When the metadata of some datasets was edited last, by dataset name. Empty if a machine of a cluster
+    /// cannot be reached.
     pub fn last_edits(&self, datasets: &[DatasetRecord]) -> Result<BTreeMap<String, Timestamp>> {
         let names = || datasets.iter().map(|listed| &listed.dataset.name);
         let (Some(from), Some(to)) = (names().min(), names().max()) else {
@@ -190,7 +189,7 @@ impl Snapshot {
         }
     }
 
-    /// A name of a dataset that never changes: when it was registered, and its name then, such as
+    /// An identification of a dataset that never changes: when it was registered, and its name then, such as
     /// `2024-01-15T00:00:00Z FOO`.
     pub fn lasting_name(&self, name: &DatasetName) -> Result<String> {
         self.ask(|read| {
@@ -204,18 +203,18 @@ impl Snapshot {
         })
     }
 
-    /// The names of the datasets that have a DOI, compared without case, by name.
+    /// The names of the datasets with a DOI, by name. DOIs are compared without case.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| read.datasets_with_doi(doi))
     }
 }
 
-/// How many similar names are returned.
+/// The greatest number of similar names that are returned.
 const MAX_SIMILAR: usize = 5;
 
 /// Whether two names differ only by case, by `.`, `_` and `-`, or by one typing error: a character that is
-/// missing, added or another, or two neighbours exchanged. Of names with fewer than three characters, another
-/// character is another name.
+/// missing, added or different, or two neighbours exchanged. Names with fewer than three characters may have no
+/// typing error.
 fn is_similar(name: &str, text: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['.', '_'], "-");
     let (name, text) = (plain(name), plain(text));

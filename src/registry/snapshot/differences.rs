@@ -1,5 +1,5 @@
-//! What only one of two sets has, or of which other bytes are known: the walk over two lists in canonical
-//! order, and the comparison of sets.
+//! Compares two sets: walks over two lists in canonical order, and finds granules that only one of them has, or
+//! whose files have different content.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -36,15 +36,15 @@ impl<I: Iterator<Item = Result<ListingEntry>>> Cursor for Peekable<I> {
     }
 }
 
-/// Of how many granules that two sides have the bytes were compared.
+/// The numbers of granules whose files were compared, among those that both sides have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct ContentCounts {
-    /// Of how many files of both sides have an algorithm in common.
+    /// The number of granules that could be compared: their files have a checksum algorithm in common.
     pub compared: u64,
-    /// Of how many they have none.
+    /// The number of granules without a common algorithm.
     pub not_comparable: u64,
-    /// How many have other bytes, or lack a file on the right.
+    /// The number of granules with different content, or without a file on the right.
     #[serde(skip)]
     pub other: u64,
 }
@@ -64,34 +64,34 @@ impl ContentCounts {
     }
 }
 
-/// A granule that only one of two sets has, or of whose files something is known.
+/// A granule that only one of two sets has, or that both have with recorded files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Only {
     /// Only the left one has it.
     Left(GranuleId),
     /// Only the right one has it.
     Right(ListingEntry),
-    /// Both have it, and the right list says something of its files, where some are known on the left, which
-    /// is read, or on the right. The last is what was known there before that was replaced.
+    /// Both sets have it. The right list has metadata of its files, and files are recorded on the left (if the
+    /// left is read) or on the right. The last value is what was recorded on the right before it was replaced.
     Both(Content, ListingEntry, Option<Vec<Content>>),
 }
 
-/// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
-/// list has the items of the right set, or says what becomes of the left one.
+/// A walk over two lists in canonical order, side by side, which finds what only one of two sets has. The right
+/// list has the items of the right set, or the effect of events on the left set.
 ///
-/// Both sets are hashed on the way, what they have in common once. The granules must be those of the sets
-/// that are claimed: else the last item is an error of kind `damaged`.
+/// Both sets are hashed on the way; common granules are hashed once. If the granules are not those of the
+/// claimed sets, the last item is an error of kind `damaged`.
 pub(crate) struct Walk<L, R: ?Sized> {
     registry: Registry,
     /// `None` before the first item and after the last.
     progress: Option<OpenWork>,
     left: L,
     right: Box<R>,
-    /// What the lists are said to be. `None` means that it is not known.
+    /// The sets that the lists are claimed to be. `None` means unknown.
     claims: [Option<Claim>; 2],
     /// `None` means that only a part of both lists is read, or that they are over.
     hashing: Option<Hashing>,
-    /// Without those of contents. The identifier of the right side is there once both were read.
+    /// Without the counts of contents. The identifier of the right side is set when both lists are read.
     counts: DifferenceCounts,
     is_over: bool,
 }
@@ -103,7 +103,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
         Walk { hashing, claims, ..Walk::of_a_part(registry, left, right) }
     }
 
-    /// Begins a walk over a part of both lists, which proves nothing.
+    /// Begins a walk over a part of both lists, without verification.
     pub fn of_a_part(registry: &Registry, left: L, right: Box<R>) -> Self {
         Walk {
             registry: registry.clone(),
@@ -117,7 +117,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
         }
     }
 
-    /// The next granule that only one set has, or that both have with files. `None` after the last, if the
+    /// The next granule that only one set has, or that both have with files. `None` after the last one, if the
     /// claims are true.
     fn step(&mut self) -> Result<Option<Only>> {
         let registry = &self.registry;
@@ -184,7 +184,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
     }
 }
 
-/// Whether the left one of two lists, and the right one, have the next id. `None` after the last.
+/// Whether the left and the right list have the next id. `None` after the last one.
 fn have_next(
     left: &mut impl Cursor,
     right: &mut (impl Cursor + ?Sized),
@@ -214,37 +214,37 @@ impl<L: Cursor, R: Cursor + ?Sized> Iterator for Walk<L, R> {
     }
 }
 
-/// How two sides differ.
+/// A difference between two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Only the left side has the granule.
     OnlyLeft(GranuleId),
     /// Only the right side has it.
     OnlyRight(ListingEntry),
-    /// Both have it, and something else is known of its files. Only a comparison of files finds it.
+    /// Both have it, with different recorded files. Only a comparison of files finds it.
     OtherContent(ContentDifference),
 }
 
-/// What is known of the files of a granule on both sides, where that is not the same.
+/// The recorded files of a granule on both sides, if they differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContentDifference {
     /// The granule.
     pub granule_id: GranuleId,
-    /// What is known on the left.
+    /// The recorded files on the left.
     pub known: Content,
-    /// What is known, or stated, on the right.
+    /// The recorded or listed files on the right.
     pub stated: Content,
-    /// What the granule's files had before, as far as that was read, if the right side is a log and says that
-    /// other bytes replaced those, or that it was deleted meanwhile. `None` means that it does not say so.
+    /// The earlier files of the granule, as far as they were read. Only for a log in which these files were
+    /// replaced, or the granule was deleted meanwhile; otherwise `None`.
     pub replaced: Option<Vec<Content>>,
-    /// How both compare.
+    /// The result of comparing both.
     pub(crate) compared: ContentMatch,
 }
 
 impl ContentDifference {
-    /// Whether a file has different contents, that is another size or another checksum of the same algorithm, or
-    /// is not among those of the right side.
+    /// Whether a file has different content (another size, or another checksum of the same algorithm), or is
+    /// missing on the right.
     pub fn is_conflict(&self) -> bool {
         matches!(self.compared, ContentMatch::Other(_))
     }
@@ -256,12 +256,12 @@ type EntriesAhead = SetEntries<Ahead<Result<IdPage>>>;
 /// The right side of a comparison.
 type AnySide = dyn Cursor + Send;
 
-/// The granules that only a set or only another side has (a set, a [`Listing`], or what a log makes of a
-/// mirror), or of which something else is known, in canonical order.
+/// The granules that only a set or only another side has, or whose recorded files differ, in canonical order.
+/// The other side is a set, a [`Listing`], or the effect of a log on a mirror.
 ///
-/// The rows themselves are compared, in one pass over both sides with a page of each in memory, and
-/// hashed on the way. If they are not those of the identifiers of the sets, the last item is an error
-/// of kind `damaged`; of a log, [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected).
+/// The rows themselves are compared, in one pass over both sides with a page of each in memory, and hashed on
+/// the way. If they do not have the identifiers of the sets, the last item is an error of kind `damaged`; for a
+/// log, of kind [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected).
 pub struct Differences {
     walk: Walk<EntriesAhead, AnySide>,
     contents: ContentCounts,
@@ -275,16 +275,16 @@ crate::model::debug_fields!(Differences: contents);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DifferenceCounts {
-    /// How many granules both sides have.
+    /// The number of granules that both sides have.
     pub matched: u64,
-    /// How many granules only the left side has.
+    /// The number of granules that only the left side has.
     pub only_left: u64,
-    /// How many granules only the right side has.
+    /// The number of granules that only the right side has.
     pub only_right: u64,
-    /// How many granules were left out, since they changed while the listing on the right was made
+    /// The number of granules that were left out, since they changed while the listing on the right was made
     /// ([`Registry::compare_scanned`]).
     pub changed: u64,
-    /// Of how many granules that both have the bytes were compared.
+    /// The numbers of common granules whose files were compared.
     pub contents: ContentCounts,
     /// The identifier of the right side, if it was read from its first granule.
     pub right: Identifier,
@@ -309,22 +309,22 @@ impl DifferenceCounts {
         self.only_left == 0 && self.only_right == 0
     }
 
-    /// Whether both sides have the same granules, and no file has other bytes or is missing on the right, as far as
-    /// that was compared.
+    /// Whether both sides have the same granules, and no compared file has different content or is missing on
+    /// the right.
     pub fn is_identical(&self) -> bool {
         self.has_same_granules() && self.contents.other == 0
     }
 }
 
 impl Registry {
-    /// Compares which granules two sets have.
+    /// Compares the granules of two sets by their ids.
     pub fn compare(&self, left: &Set, right: &Set) -> Differences {
         self.compare_sets(left, right, false)
     }
 
-    /// As [`Registry::compare`], and what is known of the files of the granules that both have.
+    /// Like [`Registry::compare`], and also compares the recorded files of the granules that both have.
     pub fn compare_files(&self, left: &Set, right: &Set) -> Differences {
-        // With equal digests the same is known of them.
+        // If the digests are equal, so are the recorded files.
         self.compare_sets(left, right, left.digest() != right.digest())
     }
 
@@ -335,8 +335,8 @@ impl Registry {
         Differences::of(Walk::of(self, of_left, of_right, claims))
     }
 
-    /// As [`Registry::compare_files`], but only the differences after an id. They are not checked against
-    /// the two identifiers and digests, since the sets are not read in full.
+    /// Like [`Registry::compare_files`], but only for the differences after an id. The sets are not read in
+    /// full, so they are not checked against the two identifiers and digests.
     pub fn compare_after(&self, left: &Set, right: &Set, after: &GranuleId) -> Differences {
         let reads_files = left.digest() != right.digest();
         let entries_after = |set| {
@@ -348,8 +348,8 @@ impl Registry {
         Differences::of(Walk::of_a_part(self, of_left, of_right))
     }
 
-    /// Compares a set of granules, on the left, with a listing, on the right, and what is known of files with
-    /// what the listing states of them.
+    /// Compares a set, on the left, with a listing, on the right. Also compares the recorded files with those
+    /// of the listing.
     ///
     /// # Errors
     ///
@@ -361,7 +361,7 @@ impl Registry {
         Ok(Differences::of(Walk::of(self, entries, listed, claims)))
     }
 
-    /// Compares what a mirror holds (`None`: nothing), on the left, with what a log makes of it, which is
+    /// Compares what a mirror holds (`None`: nothing), on the left, with the effect of a log on it, which is
     /// claimed to be the primary's set.
     pub(crate) fn compare_with_log(
         &self,
@@ -377,12 +377,12 @@ impl Registry {
         Differences::of(Walk::of(self, entries, Box::new(outcomes), claims))
     }
 
-    /// The granules of a set, with what is known of their files, for a walk, which proves the identifier.
+    /// The granules of a set, with their recorded files, for a walk, which verifies the identifier.
     pub(super) fn entries(&self, set: &Set) -> EntriesAhead {
         self.names(set).with_files(self, set)
     }
 
-    /// The same, whose digest is proved if their files are read.
+    /// The same. If the files are read, their digest is verified.
     fn proved_entries(&self, set: &Set, reads_files: bool) -> EntriesAhead {
         match reads_files {
             true => self.entries(set).proving_files(Claim::of(self, set)),
@@ -402,7 +402,7 @@ impl Differences {
         Differences { walk, contents, changed: None, failure }
     }
 
-    /// Leaves out granules that changed while the listing on the right was made, which are given in canonical
+    /// Leaves out granules that changed while the listing on the right was made. They must be in canonical
     /// order.
     pub(super) fn without(self, changed: ChangedGranules) -> Self {
         let changed = changed.peekable();
@@ -410,11 +410,11 @@ impl Differences {
         Differences { changed: Some(changed), ..self }
     }
 
-    /// Reads the remaining differences, which proves both sides, and returns the counts.
+    /// Reads the remaining differences, which verifies both sides, and returns the counts.
     ///
     /// # Errors
     ///
-    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    /// Those of the remaining items. If an earlier item was an error, an error of the same kind.
     pub fn finish(mut self) -> Result<DifferenceCounts> {
         self.try_for_each(|difference| difference.map(drop))?;
         self.failure.check()?;
@@ -426,7 +426,7 @@ impl Differences {
         self.changed.as_mut().map_or(Ok(false), |changed| changed.leave_out(difference))
     }
 
-    /// How both sides differ in a granule. `None` means that they do not.
+    /// The difference between both sides in a granule. `None` means that there is none.
     fn difference(&mut self, only: Only) -> Option<Difference> {
         let (known, entry, replaced) = match only {
             Only::Left(granule_id) => return Some(Difference::OnlyLeft(granule_id)),
@@ -464,19 +464,20 @@ impl Iterator for Differences {
 /// Granules in canonical order, each once.
 pub(super) type ChangedGranules = Box<dyn Iterator<Item = Result<ListingEntry>> + Send>;
 
-/// The granules that changed while the listing on the right was made: nothing can be said of them.
+/// The granules that changed while the listing on the right was made: their differences mean nothing.
 struct ChangedMeanwhile {
     changed: Peekable<ChangedGranules>,
-    /// How many of them are not after the last difference.
+    /// The number of them up to the last difference.
     passed: u64,
-    /// How many differences were left out: granules of the left side, of the right side, and with other bytes.
+    /// The numbers of differences that were left out: granules of the left side, of the right side, and with
+    /// different content.
     left: u64,
     right: u64,
     other: u64,
 }
 
 impl ChangedMeanwhile {
-    /// Whether a difference is one of a granule that changed. It is counted then.
+    /// Whether a difference concerns a granule that changed. If so, counts it.
     fn leave_out(&mut self, difference: &Difference) -> Result<bool> {
         let granule_id = match difference {
             Difference::OnlyLeft(granule_id) => granule_id,
@@ -496,7 +497,7 @@ impl ChangedMeanwhile {
         Ok(true)
     }
 
-    /// Whether a granule changed. Granules are given in canonical order.
+    /// Whether a granule changed. Must be called in canonical order.
     fn has(&mut self, granule_id: &GranuleId) -> Result<bool> {
         let is_up_to = |next: &Result<ListingEntry>| {
             next.as_ref().map_or(true, |next| next.granule_id <= *granule_id)
@@ -510,8 +511,8 @@ impl ChangedMeanwhile {
         Ok(false)
     }
 
-    /// The counts without what was left out. A granule that changed counts as on both sides if it is listed, and
-    /// not at all otherwise.
+    /// The counts without what was left out. A changed granule counts as being on both sides if it is listed,
+    /// and is not counted otherwise.
     fn taken_from(self, counts: DifferenceCounts) -> Result<DifferenceCounts> {
         let mut changed = self.passed;
         for rest in self.changed {

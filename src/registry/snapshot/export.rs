@@ -1,4 +1,4 @@
-//! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
+//! Exports the whole history of a dataset, from which it can be rebuilt in another registry.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -20,14 +20,14 @@ use crate::store::{DatasetKey, Period};
 /// An element of an exported history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
-    /// A granule that the change after it ingested or deleted.
+    /// An event of the change that follows it.
     Event(Event),
-    /// A change, after its events: the instance that it resulted in.
+    /// A change, after its events: the resulting instance.
     Change(Instance),
 }
 
 impl Exported {
-    /// When the change took effect that it is, or that is after it.
+    /// When the change took effect. For an event, its change.
     pub(crate) fn timestamp(&self) -> Timestamp {
         match self {
             Exported::Event(event) => event.at,
@@ -36,10 +36,10 @@ impl Exported {
     }
 }
 
-/// The number of instances in a page: each may have a note and annotations of 64 KiB.
+/// The number of instances in a page. Each may have a note and annotations of 64 KiB.
 const PAGE_ROWS: u32 = 256;
 
-/// The events that a thread hands over at once.
+/// The number of events that a thread hands over at once.
 const BATCH_EVENTS: usize = 4_096;
 
 /// An exported history: the changes in order of time, each after its events (ingests first, then by
@@ -48,7 +48,7 @@ const BATCH_EVENTS: usize = 4_096;
 /// The changes are read from one snapshot, which is kept open.
 struct Export<S> {
     snapshot: S,
-    /// `None` means that there is no change to export, or that there are no more.
+    /// `None` means that there is no change to export, or no further one.
     rest: Option<Rest>,
 }
 
@@ -56,7 +56,7 @@ struct Rest {
     dataset: DatasetKey,
     events: Peekable<Ahead<Result<Event>>>,
     changes: VecDeque<Instance>,
-    /// The time of the last change that was read, and that of the last one of all.
+    /// The time of the change that was read last, and (`up_to`) that of the latest change.
     after: Option<Timestamp>,
     up_to: Timestamp,
     progress: OpenWork,
@@ -64,12 +64,12 @@ struct Rest {
 
 impl Registry {
     /// Exports the history of a dataset after a change (`None`: all of it): the changes in order of time, each
-    /// after its events (ingests first, then by id). Everything is proved before the first element: the
-    /// identifier and the counts of each of these changes are those that the granule rows give.
+    /// after its events (ingests first, then by id). Everything is verified before the first element: the
+    /// identifier and the counts of each of these changes must match the granule rows.
     ///
-    /// Costs a pass over the rows that last beyond `after`, a sweep on another thread, and memory for
-    /// each change; more than about 8 MiB of granules are sorted by time in a temporary file. If there
-    /// is no change after `after`, nothing is read.
+    /// Costs a pass over the rows that last beyond `after`, a sweep on another thread, and memory for each
+    /// change. More than about 8 MiB of granules are sorted by time in a temporary file. If there is no change
+    /// after `after`, nothing is read.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Registry {
 }
 
 impl Snapshot {
-    /// As [`Registry::export`], of this state.
+    /// Like [`Registry::export`], for this state.
     pub(crate) fn export(
         &self,
         dataset: &DatasetName,
@@ -95,7 +95,7 @@ impl Snapshot {
         Export::of(self, dataset, after)
     }
 
-    /// The events of the rows after a time, to be read in order of time, once the changes are proved.
+    /// The events of the rows after a time, to be read in order of time. The changes are verified.
     fn events(
         &self,
         key: DatasetKey,
@@ -163,7 +163,7 @@ impl Rest {
         Ok(Some(Rest { dataset, events, changes, after, up_to, progress }))
     }
 
-    /// The next event, unless a change is before it.
+    /// The next event or change, in order.
     fn next(&mut self, snapshot: &Snapshot) -> Result<Option<Exported>> {
         if self.changes.is_empty() {
             let (after, up_to) = (self.after, self.up_to);

@@ -1,4 +1,4 @@
-//! The granules of a set, in canonical order, and what is known of their files.
+//! The granules of a set, in canonical order, and their recorded files.
 
 use std::collections::BTreeMap;
 use std::vec;
@@ -16,7 +16,7 @@ use crate::registry::proof::Claim;
 use crate::store::StoredContent;
 
 impl Snapshot {
-    /// The first granules of a set, in canonical order, at most `limit` of them.
+    /// The first granules of a set, at most `limit`, in canonical order.
     pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Holding>> {
         self.ask_of(set.dataset(), |read, _| {
             let position = Position::of(read, set)?.in_pages_of(limit);
@@ -24,7 +24,7 @@ impl Snapshot {
         })
     }
 
-    /// The last granules of an instance, in canonical order, at most `limit` of them.
+    /// The last granules of an instance, at most `limit`, in canonical order.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Snapshot {
 }
 
 impl Registry {
-    /// The granules of a set, in canonical order, which are proved. The granules of an instance never change;
+    /// The granules of a set, in canonical order, which are verified. The granules of an instance never change;
     /// `deleted` is as known when the page is read.
     ///
     /// # Errors
@@ -53,14 +53,13 @@ impl Registry {
         Granules::of(ListPages::of(self, set))
     }
 
-    /// The granules of a set after one (`None` means from the first), which are not proved: the list is one of
-    /// which only a part is used.
+    /// The granules of a set after one (`None` means from the first), without verification, for a caller that
+    /// needs only a part of the list.
     pub fn granules_after(&self, set: &Set, after: Option<&GranuleId>) -> Granules {
         Granules::of(ListPages::after(self, set, after))
     }
 
-    /// Every period in which granules with this producer id were held, past or present, by id and
-    /// then by time.
+    /// Every past or present period in which granules with this producer id were held, by id and then by time.
     pub fn granules_of_producer(
         &self,
         dataset: &DatasetName,
@@ -69,24 +68,24 @@ impl Registry {
         Granules::of(ListPages::of_producer(self, dataset, producer_granule))
     }
 
-    /// What was known of the files of a set when it was in force, in canonical order of the granules, which is
-    /// proved.
+    /// The files that were recorded when a set was in force, in canonical order of the granules, verified.
     pub fn files(&self, set: &Set) -> FileList {
         let entries = SetEntries::of(ListPages::of(self, set)).with_files(self, set);
         FileList::of(entries.proving_files(Claim::of(self, set)))
     }
 
-    /// As [`Registry::files`], of the granules after one (`None` means from the first), without the proof.
+    /// Like [`Registry::files`], for the granules after one (`None` means from the first), without
+    /// verification.
     pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> FileList {
         let entries = SetEntries::of(ListPages::after(self, set, after));
         FileList::of(entries.with_files(self, set))
     }
 }
 
-/// Granules in canonical order, with a page in memory at a time.
+/// Granules in canonical order, with one page in memory at a time.
 ///
-/// Each page is read in a short transaction of its own: a slow reader holds no transaction open,
-/// and the iterator can be dropped at any time.
+/// Each page is read in a short transaction of its own. So a slow reader keeps no transaction open, and the
+/// iterator can be dropped at any time.
 ///
 /// The granules of a whole set are hashed on the way, on another thread if there are many. If they do
 /// not have the identifier of the set, the last item is an error of kind `damaged`.
@@ -102,17 +101,17 @@ impl Granules {
         Granules { pages, page: Vec::new().into_iter() }
     }
 
-    /// Reads the rest, and proves a whole set.
+    /// Reads the rest. Verifies a whole set.
     ///
     /// # Errors
     ///
-    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    /// Those of the remaining items. If an earlier item was an error, an error of the same kind.
     pub fn finish(self) -> Result<()> {
         self.pages.finish()
     }
 
-    /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
-    /// the time of the granules one by one.
+    /// Returns only the ids of the remaining granules, in pages. For a long list, this takes about a third of
+    /// the time of single granules.
     ///
     /// # Examples
     ///
@@ -155,8 +154,8 @@ impl Iterator for Granules {
 }
 
 impl Snapshot {
-    /// The usual algorithm of the first granules of a dataset of which something is known. The outer `None`
-    /// means that there is none, the inner one that they have no checksum.
+    /// The usual algorithm of the first granules of a dataset with recorded files. The outer `None` means that
+    /// there are no such granules, the inner one that they have no checksum.
     pub fn recorded_algorithm(&self, dataset: &DatasetName) -> Result<Option<Option<Algorithm>>> {
         let first: Vec<StoredContent> = self.ask_of(dataset, |read, key| read.first(key, 16))?;
         let mut totals = FileTotals::default();
@@ -166,8 +165,8 @@ impl Snapshot {
         Ok((!first.is_empty()).then(|| totals.usual_algorithm().cloned()))
     }
 
-    /// Whether a file that a dataset holds has a checksum of an algorithm. A dataset that does not exist, or has no
-    /// history, has none. Costs a pass over the files up to the first one that has.
+    /// Whether a file that a dataset holds has a checksum of an algorithm. Returns `false` if the dataset does
+    /// not exist or has no history. Costs a pass over the files up to the first one with such a checksum.
     pub fn has_algorithm(&self, dataset: &DatasetName, algorithm: &Algorithm) -> Result<bool> {
         let set = match self.select(&Selection::from(dataset.clone())) {
             Ok(selected) => selected.set,
@@ -190,20 +189,20 @@ impl Snapshot {
     }
 }
 
-/// What is known of the files of a granule.
+/// A granule and its recorded files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Granule {
     /// The granule.
     pub granule_id: GranuleId,
-    /// Its files. Empty if none is known.
+    /// Its files. Empty if none is recorded.
     pub content: Content,
 }
 
-/// The granules of a set with what is known of their files, in canonical order.
+/// The granules of a set with their recorded files, in canonical order.
 ///
-/// Each page is read in a short transaction of its own. The granules of the set are proved as by
-/// [`Granules`](super::Granules); what is known of them has the digest of the set, else the last item is an
+/// Each page is read in a short transaction of its own. The granules of the set are verified like
+/// [`Granules`](super::Granules). If the recorded files do not have the digest of the set, the last item is an
 /// error of kind `damaged`.
 pub struct FileList {
     entries: SetEntries<ListPages>,
@@ -227,29 +226,29 @@ impl Iterator for FileList {
     }
 }
 
-/// How much is known of the files of a set.
+/// The totals of the recorded files of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileTotals {
-    /// The granules of the set.
+    /// The number of granules of the set.
     pub granules: u64,
-    /// The granules with a file that has a checksum.
+    /// The number of granules with a file that has a checksum.
     pub with_checksums: u64,
-    /// The files that something is known of.
+    /// The number of recorded files.
     pub files: u64,
-    /// The sum of the sizes that are known, in bytes.
+    /// The sum of the recorded sizes, in bytes.
     pub bytes: u64,
-    /// The files whose sizes are not known.
+    /// The number of files without a recorded size.
     pub without_size: u64,
     /// The number of files with a checksum of each algorithm.
     pub algorithms: BTreeMap<Algorithm, u64>,
-    /// The first checksum in the order of strength.
+    /// The strongest checksum so far.
     strongest: Option<Checksum>,
 }
 
 impl FileTotals {
-    /// SHA-256 if a file has one, else the strongest algorithm that a file has a checksum of. `None`
-    /// means that there is no checksum.
+    /// SHA-256 if a file has such a checksum, else the strongest algorithm of any checksum. `None` means that
+    /// there is no checksum.
     pub fn usual_algorithm(&self) -> Option<&Algorithm> {
         let sha256 = self.algorithms.get_key_value(&Algorithm::Sha256);
         let strongest = self.strongest.as_ref().map(Checksum::algorithm);
@@ -258,7 +257,7 @@ impl FileTotals {
 }
 
 impl FileTotals {
-    /// Adds what is known of a granule.
+    /// Adds the recorded files of a granule.
     fn add(&mut self, content: &Content) {
         let files = content.files();
         self.granules += 1;
@@ -281,17 +280,17 @@ impl FileList {
         FileList { entries, failure: Failure::default() }
     }
 
-    /// Reads the rest, and proves a whole set.
+    /// Reads the rest. Verifies a whole set.
     ///
     /// # Errors
     ///
-    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    /// Those of the remaining items. If an earlier item was an error, an error of the same kind.
     pub fn finish(mut self) -> Result<()> {
         self.try_for_each(|granule| granule.map(drop))?;
         self.failure.check()
     }
 
-    /// How much is known. Costs a pass over the granules of the set.
+    /// The totals. Costs a pass over the granules of the set.
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();
         for granule in self {

@@ -39,8 +39,8 @@ impl HeldContents {
         HeldContents { set, from: timestamp, until }
     }
 
-    /// What names these contents among others of the same identifier: the time from which they were held, or the
-    /// first digits of their digest if another dataset held other contents then.
+    /// A name for these contents among others of the same identifier. It is the time from which they were held,
+    /// or the first digits of their digest if another dataset held other contents then.
     pub fn spec_among(&self, others: &[HeldContents]) -> String {
         let is_held = |other: &&HeldContents| {
             other.from <= self.from && other.until.is_none_or(|until| self.from < until)
@@ -59,7 +59,7 @@ impl HeldContents {
     }
 }
 
-/// What a citation says of the contents of a set, besides its identifier.
+/// Facts for a citation about the contents of a set, besides its identifier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CitedContents {
     /// Whether the set had several contents on the day of the citation.
@@ -68,8 +68,8 @@ pub(crate) struct CitedContents {
     pub have_checksums: bool,
 }
 
-/// The number of granules of a set that are searched for a file without a checksum. Whether a file of a larger set
-/// has none is found if it is among these.
+/// The number of granules of a set that are searched for a file without a checksum. Whether a file of a larger
+/// set has none is found if it is among these.
 const MAX_SEARCHED: usize = 10_000;
 
 /// The number of different contents that an error lists.
@@ -118,8 +118,8 @@ impl Snapshot {
 }
 
 impl Registry {
-    /// What a citation of a set as of a time says of its contents. No snapshot needs to be open: what a set
-    /// contained at a past time does not change.
+    /// The facts about the contents of a set, for its citation as of a time. No snapshot needs to be open: what
+    /// a set contained at a past time does not change.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Registry {
                 return Ok(false);
             }
         }
-        // Of no granules, there is nothing to cover.
+        // A set without granules has no contents to cover.
         Ok(set.granule_count() > 0)
     }
 }
@@ -213,7 +213,7 @@ impl Snapshot {
                         let is_then = |it: &&Instance| it.is_in_force_during(at);
                         let then: Vec<Instance> =
                             of_dataset.iter().filter(is_then).cloned().collect();
-                        // Another dataset held it then.
+                        // If there are none, another dataset held the set then.
                         if !then.is_empty() {
                             contents.extend(of_dataset_instances(read, &then)?);
                         }
@@ -341,8 +341,8 @@ fn is_replaced(_: &GranuleId, one: EncodedFiles<'_>, two: EncodedFiles<'_>) -> b
     one.is_replaced_by(two)
 }
 
-/// Whether a file of a granule differs between two datasets, which may have it at different paths. A dataset in which
-/// fewer files are recorded has no other content.
+/// Whether a file of a granule differs between two datasets, which may have it at different paths. A dataset in
+/// which fewer files are recorded has no other content.
 fn is_other_content(id: &GranuleId, one: EncodedFiles<'_>, two: EncodedFiles<'_>) -> bool {
     let is_other = |one: EncodedFiles<'_>, two: EncodedFiles<'_>| {
         matches!(Content::from(one).compare(id, &two.into()), ContentMatch::Other(_))
@@ -350,7 +350,7 @@ fn is_other_content(id: &GranuleId, one: EncodedFiles<'_>, two: EncodedFiles<'_>
     one != two && is_other(one, two) && is_other(two, one)
 }
 
-/// What was recorded of the granules of a set when it was in force.
+/// The files that were recorded for the granules of a set when it was in force.
 fn contents_of<'read>(read: &'read View, set: &Set) -> Result<ContentsAt<'read>> {
     let (dataset, _) = dataset_of(read, set.dataset())?;
     ContentsAt::new(read, dataset, set.instance().timestamp)
@@ -407,7 +407,7 @@ fn of_dataset_instances(read: &View, instances: &[Instance]) -> Result<Vec<HeldC
         Some(HeldContents { set, from: first.timestamp, until: last.until })
     };
     let (dataset, _) = dataset_of(read, &instances[0].dataset)?;
-    // A change that only describes files keeps what was recorded of them.
+    // A change that only describes files does not replace their earlier records.
     let only_described =
         |pair: &[Instance]| pair[0].until == Some(pair[1].timestamp) && pair[1].replaced == 0;
     let none_recorded = || Ok::<_, Error>(read.first::<StoredContent>(dataset, 1)?.is_empty());
@@ -427,7 +427,7 @@ struct Replacements {
     /// For each instance, the number of instances up to and including the latest one with a file that this
     /// instance has replaced. 0 means that it has replaced none.
     replaced: Vec<usize>,
-    /// How much more is recorded of files at each instance than at the one before it.
+    /// How much more file metadata is recorded at each instance than at the previous one.
     gained: Vec<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! The history of a dataset, instance by instance, and of a granule, period by period.
+//! The history of a dataset by instances, and of a granule by periods.
 
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
@@ -11,8 +11,7 @@ use crate::store::Span;
 use crate::store::{self, StoredAnnotation, paged};
 
 impl Snapshot {
-    /// The instances of a dataset before a time (`None` means from the latest), newest first, at
-    /// most `limit` of them.
+    /// At most `limit` instances of a dataset before a time (`None` means from the latest), newest first.
     pub fn instances_before(
         &self,
         dataset: &DatasetName,
@@ -34,8 +33,8 @@ impl Snapshot {
         })
     }
 
-    /// The instances of all datasets that were recorded last, at or after a time, in order of recording, at most
-    /// `limit` of them. Costs a row for each.
+    /// At most `limit` instances of all datasets: those recorded last, at or after a time, in order of
+    /// recording. Costs a row for each.
     pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
         self.ask(|read| {
             let mut last = all_known(read, read.recorded_last(since, limit)?)?;
@@ -53,8 +52,8 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| all_known(read, read.instances_of_with(key, identifier)?))
     }
 
-    /// Calls `take` for each annotation of a dataset, with the timestamp of its instance, by that and by
-    /// the order in which they were added, until it fails.
+    /// Calls `take` for each annotation of a dataset, with the timestamp of its instance, until it fails.
+    /// Annotations are in order of timestamp, and then in the order in which they were added.
     pub(crate) fn each_annotation(
         &self,
         dataset: &DatasetName,
@@ -68,8 +67,8 @@ impl Snapshot {
         })
     }
 
-    /// The first annotations of a dataset, with the timestamps of their instances, by that and by the order
-    /// in which they were added, at most `limit` of them.
+    /// The first annotations of a dataset, at most `limit`, with the timestamps of their instances. They are in
+    /// order of timestamp, and then in the order in which they were added.
     pub fn annotated(
         &self,
         dataset: &DatasetName,
@@ -81,18 +80,18 @@ impl Snapshot {
         })
     }
 
-    /// How many of the granules that a dataset held at a time it holds now. Costs one statement, which passes
+    /// The number of granules that a dataset held at a time and still holds. Costs one statement, which passes
     /// over the dataset.
     pub fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.still_held(key, at))
     }
 
-    /// The first change of a dataset, then the later ones, in order of time, with those as one that are in
-    /// the same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
-    /// Costs one pass over the history.
+    /// The first change of a dataset, and then its later changes in order of time, combined into spans. The
+    /// length of a span is the shortest with which the history has at most some thousand spans, and at most a
+    /// day in UTC. Costs one pass over the history.
     pub fn outline(&self, dataset: &DatasetName) -> Result<Vec<Span>> {
         const HOUR: i64 = 3_600_000_000;
-        /// The lengths of spans that are shorter than a day, each of which divides it, in microseconds.
+        /// The lengths of spans shorter than a day, in microseconds. Each divides a day.
         const SPANS: [i64; 5] = [1, 1_000, 1_000_000, 60_000_000, HOUR];
         /// The greatest number of such spans in a history.
         const MAX_SPANS: i64 = 4_096;
@@ -120,7 +119,7 @@ impl Snapshot {
         })
     }
 
-    /// How many annotations the instances of a dataset have together.
+    /// The number of annotations of all instances of a dataset.
     pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, store::View::count_of::<StoredAnnotation>)
     }
@@ -135,7 +134,7 @@ impl Snapshot {
     }
 }
 
-/// Which instances of a history are read, and in which order.
+/// The range and the order of the instances that are read.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryOptions {
     since: Option<Timestamp>,
@@ -162,7 +161,7 @@ impl HistoryOptions {
         HistoryOptions { until: Some(until), ..self }
     }
 
-    /// Only changes that were recorded by then, as [`Snapshot::known_at`].
+    /// Only changes that were recorded by this time, as [`Snapshot::known_at`].
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {
         HistoryOptions { known: Some(recorded), ..self }
@@ -175,8 +174,8 @@ impl HistoryOptions {
     }
 }
 
-/// Instances of a dataset, with one page in memory at a time. Each page is read in a short
-/// transaction of its own.
+/// Instances of a dataset, with one page in memory at a time. Each page is read in a short transaction of its
+/// own.
 struct History {
     registry: Registry,
     dataset: DatasetName,
@@ -188,8 +187,8 @@ struct History {
 type Instances = Box<dyn Iterator<Item = Result<Instance>> + Send>;
 
 impl Registry {
-    /// The instances of a dataset, up to the latest one when the first of them is read. They never change. Each
-    /// page of them is read in a short transaction of its own.
+    /// The instances of a dataset, up to the one that is the latest when the first is read. They never change.
+    /// Each page is read in a short transaction of its own.
     ///
     /// # Errors
     ///
@@ -231,7 +230,7 @@ impl History {
         };
         let instances = paged(None, page, |last: &Instance| Some(last.timestamp));
         Ok(Box::new(instances.map(move |instance| {
-            // In the requested state, a later change had not ended the latest instance yet.
+            // In the requested state, no later change had ended the latest instance yet.
             instance.map(|instance| match Some(instance.timestamp) == latest {
                 true => Instance { until: None, ..instance },
                 false => instance,
@@ -254,8 +253,8 @@ impl Iterator for History {
 }
 
 impl Snapshot {
-    /// The datasets and periods in which granules were held, after one of them (`None` means from the first), by
-    /// dataset, id and time, at most `limit` of them. Costs a look-up for each dataset that is passed.
+    /// At most `limit` periods in which granules were held, after one of them (`None` means from the first), by
+    /// dataset, id and time. Costs a look-up for each dataset that is passed.
     ///
     /// # Errors
     ///

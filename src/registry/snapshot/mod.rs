@@ -1,12 +1,12 @@
 //! Everything that reads a registry.
 //!
-//! A [`Snapshot`] is one consistent state, on which all queries are made. It is short-lived: the
-//! caller must not wait for a terminal or a socket while one is open. The lists that can be long,
-//! the granules of an instance and the history up to a known change, never change once they are
-//! committed. They are iterators over pages ([`Granules`], [`Differences`]). Each page
-//! is read in a short transaction of its own, so an iterator needs no snapshot and can be stopped
-//! at any time; it fails with `replaced` if another file has replaced the registry. An iterator over a
-//! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
+//! A [`Snapshot`] is one consistent state, on which all queries are made. It is short-lived: the caller must
+//! not wait for a terminal or a socket while one is open. Long lists are the granules of an instance, and the
+//! history up to a known change. They never change once they are committed, and are iterators over pages
+//! ([`Granules`], [`Differences`]). Each page is read in a short transaction of its own, so an iterator needs
+//! no snapshot and can be stopped at any time. It fails with `replaced` if another file has replaced the
+//! registry. An iterator over a whole set ends with an error of kind `damaged` if its granules do not have the
+//! identifier of the set.
 
 mod cursor;
 mod datasets;

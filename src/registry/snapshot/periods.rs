@@ -1,5 +1,5 @@
-//! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from
-//! which it is cited, and the subsets that were cited.
+//! Resolves an identifier to every dataset and period in which it was in force. Also finds the facts for its
+//! citation, and cited subsets.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,8 @@ use crate::registry::proof::Proof;
 use crate::store;
 use crate::store::SubsetKey;
 
-/// A period in which an identifier was in force in a dataset: consecutive instances with it, between which
-/// only what is known of the files changed. Of a subset that was cited, the period of the set from which it
-/// was selected.
+/// A period in which an identifier was in force in a dataset: consecutive instances with it, between which only
+/// the recorded files changed. For a cited subset, the period of the set from which it was selected.
 ///
 /// Its JSON has the fields of a period that the command line's `show` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +28,10 @@ use crate::store::SubsetKey;
 pub struct Period {
     /// The latest instance of the period, or the subset with the instance of its first citation.
     pub set: Set,
-    /// The instances of the period, in order of time, of which there is at least one.
+    /// The instances of the period, at least one, in order of time.
     pub instances: Vec<Instance>,
-    /// Why it agrees with the requested time. `None` means that it does not. Without such a time, it agrees
-    /// as known now.
+    /// Why it agrees with the requested time. `None` means that it does not. If no time was requested, it
+    /// agrees as known now.
     pub agreement: Option<Agreement>,
     /// When and why the dataset was withdrawn. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
@@ -47,9 +46,9 @@ pub struct Period {
 pub struct DigestPeriod {
     /// The digest.
     pub digest: Digest,
-    /// From when the set had it.
+    /// The first instant at which the set had it.
     pub from: Timestamp,
-    /// When it ended. `None` means that it has not.
+    /// The first instant at which the set no longer had it. `None` means that it still has it.
     pub until: Option<Timestamp>,
 }
 
@@ -59,7 +58,7 @@ impl Period {
         self.instances.first().unwrap_or(self.set.instance()).timestamp
     }
 
-    /// When another one replaced it. `None` means that it is still in force.
+    /// When another identifier replaced it. `None` means that it is still in force.
     pub fn until(&self) -> Option<Timestamp> {
         self.instances.last().unwrap_or(self.set.instance()).until
     }
@@ -79,7 +78,8 @@ impl Period {
         format!("{} until {until}", self.from())
     }
 
-    /// The digests that the set had, in order of time. Of a subset, only that of its first citation is known.
+    /// The digests that the set had, in order of time. For a subset, only the digest of its first citation is
+    /// known.
     pub fn digests(&self) -> Vec<DigestPeriod> {
         if let Set::Subset { subset, instance } = &self.set {
             let (from, until) = (instance.timestamp, instance.until);
@@ -88,21 +88,21 @@ impl Period {
         DigestPeriod::of(&self.instances)
     }
 
-    /// When the set had its digest. Of a subset, only the period of its first citation is known.
+    /// When the set had its digest. For a subset, only the period of its first citation is known.
     pub fn digest_period(&self) -> DigestPeriod {
         let Instance { timestamp, until, .. } = *self.set.instance();
         let own = DigestPeriod { digest: self.set.digest(), from: timestamp, until };
         self.digests().into_iter().rfind(|period| period.from <= timestamp).unwrap_or(own)
     }
 
-    /// What was noted about the instances of the period, in order of these.
+    /// The annotations of the instances of the period, in order of the instances.
     pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
         self.instances.iter().flat_map(|instance| &instance.annotations)
     }
 }
 
 impl Periods {
-    /// The digests that the sets had at the end of a day, or at an instant, each once.
+    /// The distinct digests that the sets had at the end of a day, or at an instant.
     pub(crate) fn digests_at(&self, at: Moment) -> BTreeSet<Digest> {
         let at = at.last_instant();
         let is_then = |period: &DigestPeriod| {
@@ -212,8 +212,8 @@ impl Serialize for Period {
 /// Why an identifier agrees with a time (docs/reference/commands.md, Times).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
-    /// It was in force according to the registry at that time; a change that was recorded later
-    /// contradicts this.
+    /// It was in force according to the registry at that time. A change that was recorded later contradicts
+    /// this.
     AsKnownThen,
     /// It was in force according to the registry now.
     AsKnownNow,
@@ -222,18 +222,19 @@ pub enum Agreement {
 /// The result of resolving an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Periods {
-    /// The periods in which it was in force: those of instances by dataset and time, then those of subsets.
+    /// The periods in which the identifier was in force: those of instances by dataset and time, then those of
+    /// subsets.
     pub rows: Vec<Period>,
 }
 
 impl Snapshot {
-    /// Returns every period in which an identifier was in force, by dataset and time, and then
-    /// the subsets that were cited with it. If a dataset is named, only those of that dataset.
+    /// Returns every period in which an identifier was in force, by dataset and time, and then the subsets that
+    /// were cited with it. If a dataset is given, returns only those of that dataset.
     ///
-    /// A day agrees with each identifier that was in force at any time of it: a citation in the
-    /// morning was correct, whatever changed in the afternoon. A time also agrees if the identifier
-    /// was in force according to the registry at that time, whatever was recorded later. Of a subset,
-    /// only the period of its first citation is known ([`Periods::is_unknown_then`]).
+    /// A day agrees with each identifier that was in force at any time of it: a citation in the morning was
+    /// correct, whatever changed in the afternoon. A time also agrees if the identifier was in force according
+    /// to the registry at that time, whatever was recorded later. For a subset, only the period of its first
+    /// citation is known ([`Periods::is_unknown_then`]).
     ///
     /// # Errors
     ///
@@ -249,12 +250,12 @@ impl Snapshot {
         self.periods_with(identifier, None, dataset, at)
     }
 
-    /// As [`Snapshot::periods`], of a digest: the periods and the subsets that had it.
+    /// Like [`Snapshot::periods`], for a digest: the periods and the subsets that had it.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::periods`], and those of [`Snapshot::select`] of a digest: an unknown one has kind
-    /// `identifier-unknown`.
+    /// Those of [`Snapshot::periods`], and those of [`Snapshot::select`] for a digest. An unknown digest has
+    /// kind `identifier-unknown`.
     pub fn periods_of_digest(
         &self,
         prefix: &DigestPrefix,
@@ -282,7 +283,7 @@ impl Snapshot {
         Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
     }
 
-    /// As [`Snapshot::periods`], of an identifier together with a digest (`None` means any).
+    /// Like [`Snapshot::periods`], for an identifier together with a digest (`None` means any).
     pub(crate) fn periods_with(
         &self,
         identifier: Identifier,
@@ -316,8 +317,8 @@ impl Snapshot {
         })
     }
 
-    /// The periods in which an identifier was in force as that of an instance, by dataset and time, of the
-    /// instances after one of them (`None` means from the first), at most `limit` of them.
+    /// At most `limit` periods in which an identifier was in force as that of an instance, by dataset and time.
+    /// Only instances after `after` are included (`None` means all).
     ///
     /// # Errors
     ///
@@ -337,7 +338,7 @@ impl Snapshot {
         })
     }
 
-    /// The period in which the identifier of a set was in force, of which the set is a part.
+    /// The period of the identifier of a set, which includes this set.
     pub fn period(&self, set: Set) -> Result<Period> {
         self.ask(|read| {
             let mut period = period_of(read, set)?;
@@ -346,8 +347,8 @@ impl Snapshot {
         })
     }
 
-    /// The subsets that were cited with an identifier, each with the instance from which it was
-    /// first selected, by dataset and by the time of the first citation.
+    /// The subsets that were cited with an identifier, each with the instance from which it was first selected.
+    /// They are in order of dataset and of the time of the first citation.
     ///
     /// # Errors
     ///
@@ -362,7 +363,7 @@ impl Snapshot {
     }
 }
 
-/// The periods of instances with one identifier, which are in order of dataset and time.
+/// The periods of instances with one identifier, which must be in order of dataset and time.
 fn periods(
     instances: impl Iterator<Item = Result<Instance>>,
 ) -> impl Iterator<Item = Result<Period>> {
@@ -392,7 +393,7 @@ fn periods(
     })
 }
 
-/// Says of periods, which are in order of dataset, whether the dataset was withdrawn.
+/// Sets for each period whether its dataset was withdrawn. The periods must be in order of dataset.
 fn add_withdrawals(read: &store::View, periods: &mut [Period]) -> Result<()> {
     for of_dataset in periods.chunk_by_mut(|one, next| one.set.dataset() == next.set.dataset()) {
         let withdrawn = read.withdrawal_of(of_dataset[0].set.dataset())?;
@@ -401,8 +402,8 @@ fn add_withdrawals(read: &store::View, periods: &mut [Period]) -> Result<()> {
     Ok(())
 }
 
-/// The period of a set: of its instance, or of the one from which the subset was selected. Whether the
-/// dataset was withdrawn is not read.
+/// The period of a set: that of its instance, or that of the instance from which the subset was selected.
+/// Withdrawals are not read.
 fn period_of(read: &store::View, set: Set) -> Result<Period> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
@@ -420,15 +421,15 @@ fn period_of(read: &store::View, set: Set) -> Result<Period> {
 }
 
 impl Periods {
-    /// Whether no row agrees with the requested time, but one is that of a subset: the same criteria
-    /// may have selected it at that time, too, since it is stored once, with the instance of its first
+    /// Whether no row agrees with the requested time, but one is that of a subset. The same criteria may have
+    /// selected that subset at that time, too, since it is stored once, with the instance of its first
     /// citation.
     pub fn is_unknown_then(&self) -> bool {
         self.agreement().is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
     }
 
-    /// Why it agrees with the requested time: as known now, if any row agrees in that way. `None` means that
-    /// no row agrees.
+    /// Why the result agrees with the requested time: as known now, if any row agrees in that way. `None` means
+    /// that no row agrees.
     pub fn agreement(&self) -> Option<Agreement> {
         self.rows.iter().filter_map(|row| row.agreement).max()
     }
@@ -445,15 +446,14 @@ impl Periods {
     }
 }
 
-/// Whether an instance was in force at some time of a moment, and according to which state of the
+/// How an instance agrees with a moment: whether it was in force during it, and according to which state of the
 /// registry.
 fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Option<Agreement>> {
     if instance.is_in_force_during(at) {
         return Ok(Some(Agreement::AsKnownNow));
     }
-    // According to the registry at the time, it was in force from the recording of its change until
-    // the recording of the next one. Neither is earlier than the time at which the change took
-    // effect.
+    // According to the registry at the time, the instance was in force from the recording of its change until
+    // the recording of the next one. Neither is earlier than the time at which the change took effect.
     let known_from = instance.timestamp.max(instance.recorded);
     let Some(until) = instance.until else { return Ok(None) };
     let (dataset, _) = dataset_of(read, &instance.dataset)?;
@@ -463,15 +463,15 @@ fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Opti
     Ok((was_known && known_from < known_until).then_some(Agreement::AsKnownThen))
 }
 
-/// The facts from which a citation of a dataset, or of a subset of one, is written.
+/// The facts for the citation of a dataset, or of a subset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CitationFacts {
-    /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, that its latest
-    /// change is in the future, or that no listing has confirmed it for long.
+    /// The dataset, with the facts for warnings: it was withdrawn, its latest change is in the future, or no
+    /// listing has confirmed it for long.
     pub dataset: DatasetRecord,
-    /// The set that is cited, and the period in which its identifier was in force, or that of the set from
-    /// which the subset was selected.
+    /// The cited set, and the period in which its identifier was in force. For a subset, the period of the set
+    /// from which it was selected.
     pub period: Period,
     /// The instances with other identifiers that were in force during the requested day.
     pub others: Vec<Instance>,
@@ -482,7 +482,8 @@ pub struct CitationFacts {
 }
 
 impl CitationFacts {
-    /// The instance just before the cited one, in the same period or before it. `None` means that there was none.
+    /// The instance just before the cited one, in the same period or before it. `None` means that there was
+    /// none.
     pub fn instance_before(&self) -> Option<&Instance> {
         let Period { set, instances, .. } = &self.period;
         let timestamp = set.instance().timestamp;
@@ -490,8 +491,8 @@ impl CitationFacts {
         before.or(self.previous.as_ref())
     }
 
-    /// The instance just after the cited one, in the same period or after it. `None` means that the cited one is
-    /// the latest.
+    /// The instance just after the cited one, in the same period or after it. `None` means that the cited one
+    /// is the latest.
     pub fn instance_after(&self) -> Option<&Instance> {
         let Period { set, instances, .. } = &self.period;
         let timestamp = set.instance().timestamp;
@@ -502,7 +503,7 @@ impl CitationFacts {
 
 impl Snapshot {
     /// Returns the facts for the citation of an instance, or of a subset that was cited before. An identifier
-    /// alone is cited from the dataset that held it first.
+    /// without a dataset is cited from the dataset that held it first.
     pub fn cite(&self, selection: &Selection) -> Result<CitationFacts> {
         let selected = match *selection {
             Selection::Identifier { identifier, dataset: None, at: None } => {
@@ -514,7 +515,7 @@ impl Snapshot {
         self.ask(|read| cited(read, selected))
     }
 
-    /// The same of the latest set of a period, which was read before.
+    /// The same for the latest set of a period that was read before.
     pub fn cite_period(&self, period: Period) -> Result<CitationFacts> {
         self.ask(|read| cited_in(read, period, Vec::new()))
     }
@@ -541,15 +542,15 @@ fn cited_in(read: &store::View, period: Period, others: Vec<Instance>) -> Result
 }
 
 impl Snapshot {
-    /// The subsets of a dataset that were cited, by identifier.
+    /// The cited subsets of a dataset, by identifier.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
         self.ask_of(dataset, |read, key| {
             Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
         })
     }
 
-    /// The subsets of a dataset in the order in which they were stored, from a number on. The first subset
-    /// has the number 1.
+    /// The subsets of a dataset in the order in which they were stored, from a number on. The first subset has
+    /// the number 1.
     pub(crate) fn subsets_from(&self, dataset: &DatasetName, first: u64) -> Result<Vec<Subset>> {
         self.ask_of(dataset, |read, key| {
             let found = read.subsets_from(key, first)?;
@@ -557,24 +558,24 @@ impl Snapshot {
         })
     }
 
-    /// The subsets of a dataset that were cited last, the last one first: at most `limit` of them.
+    /// The subsets of a dataset that were cited last, at most `limit`, the latest first.
     pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<Vec<Subset>> {
         self.ask_of(dataset, |read, key| read.last_subsets_of(key, limit))
     }
 
-    /// The number of subsets of a dataset that were cited.
+    /// The number of cited subsets of a dataset.
     pub fn count_subsets(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.count_of::<(SubsetKey, Subset)>(key))
     }
 
-    /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
-    /// dataset is.
+    /// A number that grows whenever a subset of the dataset is cited. It may grow when a subset of another
+    /// dataset is cited.
     pub fn subset_counter(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.last_subset(key))
     }
 
-    /// The granules of a subset that was cited, in canonical order, proved at the end. They are read
-    /// within this snapshot.
+    /// The granules of a cited subset, in canonical order, verified at the end. They are read within this
+    /// snapshot.
     ///
     /// # Errors
     ///

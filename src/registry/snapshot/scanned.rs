@@ -1,4 +1,4 @@
-//! A dataset, compared with a listing that took time to make, while granules came and went.
+//! Compares a dataset with a listing that took time to make, while granules came and went.
 
 use super::differences::Differences;
 use super::export::Exported;
@@ -10,9 +10,9 @@ use crate::registry::handle::Registry;
 use crate::registry::listing::{Listing, ListingBuilder};
 
 impl Registry {
-    /// Compares a dataset, on the left, with a listing, on the right, that took time to make: a granule differs if
-    /// it was held during all of that time and is not listed, or if it is listed and was held at no moment of it.
-    /// Granules that came, went or were replaced meanwhile are left out, and counted
+    /// Compares a dataset, on the left, with a listing, on the right, that took time to make. A granule differs
+    /// if it was held during all of that time and is not listed. It also differs if it is listed and was never
+    /// held during that time. Granules that came, went or were replaced meanwhile are left out, and counted
     /// ([`DifferenceCounts::changed`](crate::DifferenceCounts::changed)).
     ///
     /// Costs the passes of [`Registry::compare_with`] and of [`Registry::export`].
@@ -37,7 +37,7 @@ impl Registry {
         };
         let snapshot = self.snapshot()?;
         let held = match snapshot.select(&select(scan.start())) {
-            // All that it held during the scan came then.
+            // Every granule that it held during the scan came during the scan.
             Err(error) if error.kind() == ErrorKind::NoHistory => {
                 let last = snapshot.select(&select(scan.end()))?.set;
                 let first = self.history(last.dataset(), &HistoryOptions::new()).next();

@@ -1,5 +1,5 @@
-//! Finds the set that a selection refers to, and what people name in short or with a mistake: a dataset by
-//! its DOI, an identifier by its first digits, and the identifiers that come close to one that is unknown.
+//! Finds the set that a selection refers to. Also resolves abbreviations and mistakes: a dataset by its DOI, an
+//! identifier by its first digits, and identifiers similar to an unknown one.
 
 use super::view::{
     Snapshot, all_known, as_known, dataset_of, instances, latest_known, subset_as_known,
@@ -21,22 +21,22 @@ pub enum Selection {
         /// The time. `None` means the latest change. A day means its last instant.
         at: Option<Moment>,
     },
-    /// The granules of an identifier: of an instance, or of a subset that was cited.
+    /// The granules of an identifier: of an instance, or of a cited subset.
     Identifier {
         /// The identifier.
         identifier: Identifier,
         /// The dataset in which it must have been in force. `None` means any dataset, since the set
         /// is the same.
         dataset: Option<DatasetName>,
-        /// A time at which it must have been in force, or a day during which it was: which of the instances
-        /// with it is meant, where what is known of the files matters. `None` means the latest one.
+        /// A time at which it must have been in force, or a day during which it was. It determines the instance
+        /// with this identifier, if the recorded files matter. `None` means the latest instance.
         at: Option<Moment>,
     },
-    /// The granules of a digest, with what was known of their files.
+    /// The granules of a digest, with the files that were recorded for them.
     Digest(DigestPrefix),
 }
 
-/// What the dataset holds now.
+/// The set that the dataset holds now.
 impl From<DatasetName> for Selection {
     fn from(name: DatasetName) -> Self {
         Selection::Dataset { name, at: None }
@@ -80,8 +80,8 @@ impl Snapshot {
         self.ask(|read| select(read, selection))
     }
 
-    /// The instance of a dataset before so many of its last changes, of those that took effect by now. Costs a
-    /// row for each of these changes.
+    /// The instance of a dataset before this number of its last changes, of those that took effect by now.
+    /// Costs a row for each of these changes.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Snapshot {
     }
 
     /// The dataset that held the set of an identifier first, from which it is cited. `None` means that none
-    /// held it, or that it was not known then that this one had.
+    /// held it, or that this was not yet recorded in the state of the snapshot.
     pub fn first_holder(&self, identifier: Identifier) -> Result<Option<DatasetName>> {
         self.ask(|read| {
             let first = read.first_with(identifier)?.map(|first| as_known(read, first));
@@ -133,7 +133,7 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
             }
         }
         Selection::Identifier { identifier, dataset, at } => {
-            // It may have another name now, which is the one that its subsets are read with.
+            // The dataset may have another name now, with which its subsets are read.
             let dataset_of = |name| dataset_of(read, name);
             let (key, present) = dataset.as_ref().map(dataset_of).transpose()?.unzip();
             let set = match latest_with(read, *identifier, key, *at)? {
@@ -152,7 +152,7 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
             Ok(Selected { set, others: Vec::new() })
         }
         Selection::Digest(prefix) => {
-            // One that is not known does not count. Two with 12 digits in common are rare.
+            // A digest that is not known in this state does not count. Two with 12 digits in common are rare.
             let mut sets = Vec::new();
             for digest in read.digests_between(prefix.range(), 8)? {
                 sets.extend(of_digest(read, digest)?);
@@ -173,7 +173,7 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
     }
 }
 
-/// The most recent instance with a digest, or else the first subset.
+/// The most recent instance with a digest. If there is none, the first subset.
 fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
     let instances = all_known(read, read.instances_with_digest(digest)?)?;
     if let Some(latest) = instances.into_iter().reduce(later) {
@@ -187,7 +187,7 @@ fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
     Ok(None)
 }
 
-/// Why no instance of a dataset is known.
+/// The error if no instance of a dataset is known.
 fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
     Ok(match read.first_instance(dataset)? {
         Some(Instance { recorded, .. }) => Error::new(
@@ -198,8 +198,8 @@ fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) ->
     })
 }
 
-/// The most recent instance with an identifier, so that the latest holding periods are shown: of a dataset,
-/// or of any, and of those that were in force at a moment, or ever.
+/// The most recent instance with an identifier, so that the latest holding periods are shown. `None` means any
+/// dataset, and any time.
 fn latest_with(
     read: &store::View,
     identifier: Identifier,
@@ -212,7 +212,7 @@ fn latest_with(
             return Ok(Some(latest));
         }
     }
-    // The latest is not known, but an earlier one may be.
+    // The latest instance is not known in this state, but an earlier one may be.
     let mut latest: Option<Instance> = None;
     for instance in instances(read, identifier, dataset) {
         let instance = as_known(read, instance?)?;
@@ -222,14 +222,14 @@ fn latest_with(
     Ok(latest)
 }
 
-/// The later one of two instances, which are in order of dataset. Of two of one time, the first: the earlier history
-/// of a dataset that was corrected has a name after that of the dataset.
+/// The later one of two instances, which are in order of dataset. If they have the same time, the first one:
+/// the earlier history of a corrected dataset has a name after that of the dataset.
 fn later(one: Instance, other: Instance) -> Instance {
     if other.timestamp > one.timestamp { other } else { one }
 }
 
-/// The subset with an identifier that was selected from the latest instance: of a dataset, or of any, and of
-/// those instances that were in force at a moment, or ever. Of several, the one that was cited first.
+/// The subset with an identifier that was selected from the latest instance. If there are several, the one that
+/// was cited first. `None` means any dataset, and any time.
 fn subset_of(
     read: &store::View,
     identifier: Identifier,
@@ -249,8 +249,8 @@ fn subset_of(
     Ok(latest)
 }
 
-/// The instance in force at a moment, and the others that were in force during it. `latest` is the
-/// latest instance that is known.
+/// The instance in force at a moment, and the others that were in force during it. `latest` is the latest known
+/// instance.
 fn select_at(
     read: &store::View,
     dataset: DatasetKey,
@@ -275,22 +275,22 @@ fn select_at(
     if instance.timestamp > first {
         others.extend(read.instance_at(dataset, first)?);
         others.extend(read.instances_after(dataset, Some(first), last, u32::MAX)?);
-        // Those with the same identifier have the same granules.
+        // Instances with the same identifier have the same granules.
         others.retain(|other| other.identifier != instance.identifier);
     }
     Ok(Selected { set: Set::Instance(instance), others })
 }
 
-/// How many names or identifiers an error lists.
+/// The greatest number of names or identifiers that an error lists.
 const MAX_LISTED: usize = 5;
 
 impl Snapshot {
-    /// The dataset with a DOI, which is compared without case. Costs a pass over the records.
+    /// The dataset with a DOI, which is compared without case. Costs a pass over the metadata.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has it;
-    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several have it, which are named.
+    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several have it, and the error names them.
     pub(crate) fn dataset_with_doi(&self, doi: &Doi) -> Result<DatasetName> {
         let names = self.datasets_with_doi(doi)?;
         match names.as_slice() {
@@ -306,14 +306,13 @@ impl Snapshot {
         }
     }
 
-    /// The identifier that begins with some digits: of an instance or of a subset, of one dataset or
-    /// of any. Costs a look-up in an index.
+    /// The identifier that begins with some digits, of an instance or a subset, in one dataset or in any. Costs
+    /// a look-up in an index.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): none begins so;
-    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several begin so, of which some are
-    /// named.
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): no identifier begins with them;
+    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several do, and the error names some of them.
     pub fn identifier_beginning(
         &self,
         prefix: &IdentifierPrefix,
@@ -340,9 +339,9 @@ impl Snapshot {
         }
     }
 
-    /// The identifiers that differ in one character from a string, which may be missing or too many;
-    /// the letters O, l and I are read as the digits 0 and 1. At most 5 of them. Costs one statement
-    /// with up to 512 look-ups.
+    /// The identifiers that differ from a string in one character, which may be missing or added. The letters
+    /// O, l and I are read as the digits 0 and 1. At most 5 identifiers. Costs one statement with up to 512
+    /// look-ups.
     pub fn similar_identifiers(&self, text: &str) -> Result<Vec<Identifier>> {
         let meant = meant(text);
         if meant.is_empty() {
@@ -353,7 +352,7 @@ impl Snapshot {
         self.known_among(found, None)
     }
 
-    /// Those of a few identifiers that are known, in one dataset or in any.
+    /// Removes the identifiers that are not known, in one dataset or in any.
     fn known_among(
         &self,
         mut identifiers: Vec<Identifier>,
@@ -379,7 +378,7 @@ impl Snapshot {
     }
 }
 
-/// The first values of a list, in a sentence.
+/// The first values of a list, as text in a sentence.
 fn listed<T: ToString>(values: &[T]) -> String {
     let mut text: Vec<String> = values.iter().take(MAX_LISTED).map(ToString::to_string).collect();
     if values.len() > MAX_LISTED {

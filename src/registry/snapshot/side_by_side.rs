@@ -1,4 +1,4 @@
-//! Several sets and lists side by side: the granules that are not the same on all sides.
+//! Compares several sets and lists side by side: finds the granules that are not the same on all sides.
 
 use super::cursor::{Cursor, granule_id_of};
 use crate::error::Result;
@@ -9,14 +9,15 @@ use crate::registry::observer::{OpenWork, Watcher, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
-/// What a side has of a granule that others have.
+/// The state of a granule on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// It has the granule, and what is known of its files contradicts no side before it that is the same.
+    /// The side has the granule, and its recorded files contradict no earlier side with this state.
     Same,
-    /// It does not have the granule.
+    /// The side does not have the granule.
     Absent,
-    /// It has the granule, and a file of such a side has other bytes, or is missing.
+    /// The side has the granule, but a file of such an earlier side has different content here, or is missing
+    /// here.
     OtherBytes,
 }
 
@@ -31,11 +32,11 @@ impl Presence {
     }
 }
 
-/// Sets and lists that are compared with each other: an iterator over the granules that are not the same on
-/// all sides, in canonical order, each with what every side has of it.
+/// Sets and lists that are compared with each other. It iterates over the granules that are not the same on all
+/// sides, in canonical order, each with its state on every side.
 ///
-/// All sides are read in one pass, each ahead by a thread of its own. A set is proved: unless what was read
-/// of it has its digest, an item is an error of kind `damaged`.
+/// All sides are read in one pass; a thread of its own reads each side ahead. Sets are verified: if the rows
+/// that were read do not have the digest of the set, an item is an error of kind `damaged`.
 ///
 /// # Examples
 ///
@@ -63,7 +64,7 @@ pub struct SideBySide {
     sides: Vec<Box<dyn Cursor + Send>>,
     granules: Vec<u64>,
     same: u64,
-    /// `None` as long as nothing is known of any file.
+    /// `None` until a recorded file is found.
     compared: Option<u64>,
     next: String,
     is_over: bool,
@@ -72,7 +73,7 @@ pub struct SideBySide {
 crate::model::debug_fields!(SideBySide: granules, same);
 
 impl SideBySide {
-    /// No side yet.
+    /// A comparison without sides.
     pub fn new(watcher: Watcher) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
         let (same, compared, is_over) = (0, None, false);
@@ -84,7 +85,7 @@ impl SideBySide {
         self.add(Box::new(registry.entries(set).proving_files(Claim::of(registry, set))));
     }
 
-    /// Adds a list, with what it states of files.
+    /// Adds a list, with its file metadata.
     pub fn add_list(&mut self, listing: &Listing) -> Result<()> {
         self.add(Box::new(Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable()));
         Ok(())
@@ -95,18 +96,18 @@ impl SideBySide {
         self.granules.push(0);
     }
 
-    /// How many granules are the same on all sides, of those that were read.
+    /// The number of granules that are the same on all sides, among those that were read.
     pub fn same(&self) -> u64 {
         self.same
     }
 
-    /// Of how many granules, of those that were read, bytes of two sides could be compared. `None` means that
-    /// nothing is known of any file.
+    /// The number of granules whose files could be compared between two sides, among those that were read.
+    /// `None` means that no files are recorded.
     pub fn compared(&self) -> Option<u64> {
         self.compared
     }
 
-    /// How many granules were read of each side.
+    /// The number of granules that were read of each side.
     pub fn granules(&self) -> &[u64] {
         &self.granules
     }
@@ -154,8 +155,8 @@ impl SideBySide {
     }
 }
 
-/// What the sides know of a granule that contradict none before them. A side that has only an MD5 contradicts
-/// nobody, so each is compared with all of these.
+/// The contents of a granule on the sides that contradict no earlier one. A side with only an MD5 may
+/// contradict none of them, so each side is compared with all of these.
 #[derive(Default)]
 struct Known {
     contents: Vec<Content>,
@@ -163,10 +164,10 @@ struct Known {
 }
 
 impl Known {
-    /// What the next side has of the granule, of which it knows this.
+    /// The state of the granule on the next side, given its recorded files there.
     fn presence(&mut self, granule_id: &GranuleId, known: Option<EncodedFiles<'_>>) -> Presence {
         let Some(known) = known.filter(|known| !known.is_empty()) else { return Presence::Same };
-        // Mostly all sides know the same.
+        // Mostly all sides have the same records.
         if self.contents.iter().any(|before| before.encoded() == known) {
             self.is_compared = true;
             return Presence::Same;

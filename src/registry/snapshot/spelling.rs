@@ -1,4 +1,4 @@
-//! Ids of two sides that differ only in their spelling: in Unicode normalisation or letter case.
+//! Finds ids of two sides that differ only in spelling: in Unicode normalisation or letter case.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 /// Counts the ids of two sides that are the same in Unicode Normalization Form C and in lower case.
 #[derive(Debug, Default)]
 pub(super) struct SpellingPairs {
-    /// By the hash of the spelling, how many ids the left side and the right side have.
+    /// For each hash of a spelling, the numbers of ids on the left and on the right side.
     counts: HashMap<u64, [u32; 2]>,
 }
 

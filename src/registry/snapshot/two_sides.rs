@@ -1,4 +1,4 @@
-//! The granules in which two sides differ, in lists that can be read more than once.
+//! The differences between two sides, in lists that can be read more than once.
 
 use std::sync::Arc;
 
@@ -8,15 +8,16 @@ use crate::disk::{Spool, scratch};
 use crate::error::Result;
 use crate::model::{ContentMatch, GranuleId};
 
-/// How two sides differ: how many granules they have in common and alone, and which. The lists are kept in
-/// temporary files if they are long.
+/// The differences between two sides: the numbers of common and other granules, and lists of the others. Long
+/// lists are in temporary files.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TwoSides {
-    /// How many granules both have, and one alone, and what was found of their files.
+    /// The numbers of granules that both sides have, and that only one has, and the results of comparing their
+    /// files.
     pub counts: DifferenceCounts,
-    /// How many granules of one side differ only in Unicode normalisation or letter case from one of the other side,
-    /// as far as 100,000 spellings show it.
+    /// The number of granules of one side that differ only in Unicode normalisation or letter case from a
+    /// granule of the other side. At most 100,000 spellings are compared.
     pub spelling_pairs: u64,
     left: Arc<Spool>,
     right: Arc<Spool>,
@@ -25,8 +26,8 @@ pub struct TwoSides {
 }
 
 impl TwoSides {
-    /// Reads all differences of two sides, which are somewhere in words, such as `on the left`. At most so
-    /// many granules of each list are kept.
+    /// Reads all differences of two sides. `places` are the sides in words, such as `on the left`. Each list
+    /// has at most `most` granules.
     ///
     /// # Errors
     ///
@@ -37,7 +38,7 @@ impl TwoSides {
         Ok(sides)
     }
 
-    /// As [`TwoSides::read`], without the counts.
+    /// Like [`TwoSides::read`], without the counts.
     pub fn lists(
         differences: impl Iterator<Item = Result<Difference>>,
         places: [&str; 2],
@@ -91,12 +92,12 @@ impl TwoSides {
         ids_of(&self.right)
     }
 
-    /// The granules that both sides have and of which a file has other bytes.
+    /// The granules that both sides have, and of which a file has different content.
     pub fn other_content(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
         ids_of(&self.other)
     }
 
-    /// In what each of [`TwoSides::other_content`] differs, in words.
+    /// The difference of each granule of [`TwoSides::other_content`], in words.
     pub fn contradictions(&self) -> impl Iterator<Item = Result<String>> + use<> {
         let records = Spool::shared_records(&self.contradictions);
         records.map(|record| String::from_utf8(record?).map_err(|_| scratch::unreadable()))

@@ -9,11 +9,11 @@ use crate::store::{self, DatasetKey};
 
 /// One consistent state of a registry, on which all queries are made.
 ///
-/// It should be short-lived, because the registry's write-ahead log grows while one is open.
+/// It should be short-lived, because the registry's write-ahead log grows while a snapshot is open.
 ///
-/// Each method fails if the registry cannot be read; one that takes the name of a dataset with
-/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown) if no dataset has it; one that takes a
-/// selection as [`Snapshot::select`], and one that takes a set as [`Registry::granules`].
+/// Each method fails if the registry cannot be read. A method with the name of a dataset fails with
+/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown) if no dataset has that name. A method with a
+/// selection has the errors of [`Snapshot::select`], and one with a set those of [`Registry::granules`].
 ///
 /// # Examples
 ///
@@ -54,7 +54,7 @@ impl Registry {
     /// The error of a registry: the registry cannot be read, or another file has replaced it
     /// (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        // Before the state is fixed: a time up to now can still change after that.
+        // Read before the state is fixed: a time up to now can still change after that.
         let now = self.now();
         Ok(Snapshot { read: self.read()?, registry: self.clone(), now })
     }
@@ -71,15 +71,15 @@ impl Snapshot {
         &self.registry
     }
 
-    /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
-    /// [`Snapshot::periods`] and every list of instances ignore changes that were recorded after
-    /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
+    /// Restricts the snapshot to an earlier state of the registry. [`Snapshot::select`], [`Snapshot::periods`]
+    /// and every list of instances ignore changes that were recorded after `recorded`, whenever they took
+    /// effect. They also ignore subsets and annotations that were added after it.
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {
         Snapshot { read: self.read.known_at(recorded), ..self }
     }
 
-    /// As [`Snapshot::ask`], about a dataset, which must exist.
+    /// Like [`Snapshot::ask`], for a dataset, which must exist.
     pub(in crate::registry) fn ask_of<T>(
         &self,
         dataset: &DatasetName,
@@ -88,8 +88,8 @@ impl Snapshot {
         self.ask(|read| question(read, dataset_of(read, dataset)?.0))
     }
 
-    /// Queries the store. An error gets the path of the registry; the result is refused if the file
-    /// is read without locks and changed during the query.
+    /// Queries the store. Adds the path of the registry to an error. Rejects the result if the file is read
+    /// without locks and changed during the query.
     pub(in crate::registry) fn ask<T>(
         &self,
         question: impl FnOnce(&store::View) -> Result<T>,
@@ -103,8 +103,8 @@ impl Snapshot {
     }
 }
 
-/// The key and the present name of a dataset, which must exist. Its record is not read: what is known of its
-/// granules does not depend on it.
+/// The key and the present name of a dataset, which must exist. Its metadata is not read, because its granules
+/// do not depend on it.
 pub(in crate::registry) fn dataset_of(
     read: &store::View,
     name: &DatasetName,
@@ -115,12 +115,12 @@ pub(in crate::registry) fn dataset_of(
 /// The latest known instance of a dataset. `None` means that no instance is known.
 pub(super) fn latest_known(read: &store::View, dataset: DatasetKey) -> Result<Option<Instance>> {
     let latest = read.instance_known(dataset, Timestamp::MAX, read.known())?;
-    // A later change, which is not known in this state, has not ended it.
+    // A later change that is not known in this state has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
 }
 
-/// An instance as it is known, which changes that are not known have not ended. `None` means that it is not
-/// known.
+/// An instance as it is known in this state: changes that are not known have not ended it. `None` means that
+/// the instance is not known.
 pub(super) fn as_known(read: &store::View, instance: Instance) -> Result<Option<Instance>> {
     if read.known() == Timestamp::MAX {
         return Ok(Some(instance));
@@ -134,13 +134,13 @@ pub(super) fn as_known(read: &store::View, instance: Instance) -> Result<Option<
     })
 }
 
-/// The instances that are known, as they are known.
+/// The known ones of some instances, as they are known in this state.
 pub(super) fn all_known(read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
     let known = instances.into_iter().map(|instance| as_known(read, instance));
     known.filter_map(Result::transpose).collect()
 }
 
-/// A subset with its instance, as they are known. `None` means that either is not known.
+/// A subset and its instance, as they are known in this state. `None` means that one of them is not known.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ pub(super) fn subset_as_known(read: &store::View, subset: Subset) -> Result<Opti
     Ok(instance.map(|instance| Set::Subset { subset, instance }))
 }
 
-/// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
+/// Every instance with an identifier, by dataset and time. `None` means in any dataset.
 pub(in crate::registry) fn instances(
     read: &store::View,
     identifier: Identifier,
@@ -172,7 +172,7 @@ pub(in crate::registry) fn instances(
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is missing.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
 pub(super) fn instance_of(read: &store::View, subset: &Subset) -> Result<Instance> {
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
     let instance = read.instance_at(dataset, subset.timestamp)?;

@@ -16,8 +16,8 @@ use crate::registry::statements::check_statements;
 use crate::registry::work_counts::WorkCounts;
 use crate::store::{DatasetKey, paged};
 
-/// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
-/// all caches together must fit into the 64 MiB that SQLite may use.
+/// The greatest number of threads. Each needs a database connection with a page cache of 2 MB, and all caches
+/// together must fit into the 64 MiB that SQLite may use.
 const MOST_THREADS: usize = 16;
 
 /// The totals of [`Verifications`].
@@ -30,9 +30,10 @@ pub struct VerificationTotals {
     pub identifiers: u64,
     /// The number of findings, including those about the file. 0 means that everything agrees.
     pub findings: u64,
-    /// How many datasets could not be verified, because a machine of a cluster cannot be reached.
+    /// The number of datasets that could not be verified, because a machine of a cluster cannot be reached.
     pub unreachable: u64,
-    /// What was not verified, because datasets were named. `None` means that everything was.
+    /// What was not verified, because only some datasets were selected. `None` means that everything was
+    /// verified.
     pub left_out: Option<&'static str>,
     /// The work that it took.
     pub work: WorkCounts,
@@ -49,18 +50,18 @@ impl VerificationTotals {
     }
 }
 
-/// What was verified: the file, if there are findings about it, and then each dataset, in order.
+/// The results of a verification: that of the file, if there are findings about it, and then that of each
+/// dataset, in order.
 ///
-/// Damage in one dataset does not prevent the verification of others, nor does a machine of a cluster
-/// that cannot be reached. No lock is held between two of them. When it is dropped, the threads are
-/// stopped and waited for.
+/// Damage in one dataset does not prevent the verification of others, nor does an unreachable machine of a
+/// cluster. No lock is held between two results. Dropping it stops the threads and waits for them.
 pub struct Verifications {
     jobs: InOrder<Worker, Parts>,
     verified: VerificationTotals,
-    /// Whether the next one is that of the file.
+    /// Whether the next result is that of the file.
     is_file: bool,
-    /// The work of several threads is reported as one. `None` means that it is done, or that there is
-    /// one thread.
+    /// The work of several threads is reported as one. `None` means that it is done, or that there is only one
+    /// thread.
     progress: Option<OpenWork>,
     is_over: bool,
 }
@@ -68,18 +69,18 @@ pub struct Verifications {
 crate::model::debug_fields!(Verifications: verified);
 
 impl Verifications {
-    /// The totals of what was verified so far; those of everything once the iterator has ended.
+    /// The totals so far. Once the iterator has ended, they are complete.
     pub fn verified(&self) -> VerificationTotals {
         self.verified
     }
 
-    /// Verifies what is left, and returns the totals.
+    /// Verifies the rest, and returns the totals.
     pub fn finish(mut self) -> Result<VerificationTotals> {
         self.by_ref().try_for_each(|verification| verification.map(drop))?;
         Ok(self.verified)
     }
 
-    /// The same, but what does not agree is an error.
+    /// The same, but a finding is an error.
     pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<VerificationTotals> {
         self.by_ref().try_for_each(|verification| refuse_mismatch(verification?))?;
         Ok(self.verified)
@@ -110,25 +111,23 @@ impl Iterator for Verifications {
 }
 
 impl Registry {
-    /// The same as [`Registry::verify_all_on`] with as many jobs as there are cores.
+    /// Like [`Registry::verify_all_on`], with as many jobs as there are cores.
     pub fn verify_all(&self, filter: &DatasetFilter) -> Result<Verifications> {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.verify_all_on(cores, filter)
     }
 
-    /// Checks the file once, and verifies the datasets of the filter. On a server only the rows of the
-    /// datasets that are named are checked instead of the file. If the filter names no dataset, nothing is
-    /// checked.
+    /// Checks the file once, and verifies the datasets of the filter. On a server, if datasets are named, only
+    /// their rows are checked instead of the file. If the filter names no dataset, nothing is checked.
     ///
-    /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
-    /// most 16; each dataset also has a thread that hashes. With one job, in a registry that does
-    /// not exist yet, and on a database server, they are checked one after the other.
+    /// The file and the datasets are checked in parallel, up to `jobs` of them at a time, but at most 16. Each
+    /// dataset also has a thread that hashes. They are checked one after the other with one job, in a registry
+    /// that does not exist yet, and on a database server.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown), before anything is verified; from the
-    /// iterator, an error of the store: the registry was replaced, or cannot be opened. Damage is not an
-    /// error.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown), before anything is verified. From the
+    /// iterator, an error of the store: the registry was replaced, or cannot be opened. Damage is not an error.
     pub fn verify_all_on(
         &self,
         jobs: NonZeroUsize,
@@ -164,15 +163,15 @@ impl Registry {
         })
     }
 
-    /// The keys of the datasets that are named, none of which may be unknown.
+    /// The keys of the named datasets, all of which must exist.
     fn keys_of(&self, filter: &DatasetFilter) -> Result<Vec<DatasetKey>> {
         let DatasetFilter::Only(names) = filter else { return Ok(Vec::new()) };
         self.ask(|read| names.iter().map(|name| Ok(dataset_of(read, name)?.0)).collect())
     }
 
-    /// Makes SQLite check the pages and indexes of the file, compares rows that cannot be recomputed with
-    /// their checksums, and checks that every row refers to rows that exist. Returns the findings, which are
-    /// empty if the file is sound. Costs one pass over the file.
+    /// Checks the file: SQLite checks its pages and indexes, rows that cannot be recomputed are compared with
+    /// their checksums, and every row must refer to rows that exist. Returns the findings, which are empty if
+    /// the file is sound. Costs one pass over the file.
     ///
     /// # Errors
     ///
@@ -181,7 +180,7 @@ impl Registry {
         Ok(self.verify_file(&[])?.mismatches)
     }
 
-    /// The same for these datasets, if the registry is on a server and any is given.
+    /// The same for the rows of these datasets, if the registry is on a server and there are any.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<DatasetVerification> {
         let datasets = if self.location().is_file() { &[] } else { datasets };
         let progress = self.begin(Work::CheckPages, None);
@@ -209,10 +208,10 @@ impl Registry {
     }
 }
 
-/// Verifies one part after another.
+/// Verifies one part after the other.
 struct Worker {
     registry: Registry,
-    /// The datasets that were named. Empty if all are verified.
+    /// The named datasets. Empty if all are verified.
     keys: Vec<DatasetKey>,
     stop: CancelToken,
 }
@@ -273,10 +272,10 @@ fn all_datasets(registry: &Registry) -> impl Iterator<Item = Result<Part>> + use
     })
 }
 
-/// A part of what is verified.
+/// A part of the verification.
 enum Part {
     File,
     Dataset(DatasetName),
-    /// What was found where the datasets are listed.
+    /// Findings from the list of datasets.
     Found(Findings),
 }

@@ -1,5 +1,5 @@
-//! Verifying one dataset, or its last changes, in one pass over its granule rows, beside which the stored
-//! checkpoints are compared with those that the rows give.
+//! Verifies one dataset, or its last changes, in one pass over its granule rows. Meanwhile the stored
+//! checkpoints are compared with those that follow from the rows.
 
 use super::finding::{DatasetVerification, FindingKind, Findings, readable, refuse_mismatch};
 use super::history::{self, Rows, StatedInstance};
@@ -15,18 +15,17 @@ use crate::registry::work_counts::WorkCounts;
 use crate::store::{self, DatasetKey, Period, View};
 
 impl Registry {
-    /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
-    /// its granule rows, and checks its counts, dates and checkpoints. Nothing is repaired.
-    /// [`Registry::check_file`] checks the file.
+    /// Recomputes every identifier of the instances and subsets of a dataset from its granule rows, and checks
+    /// its counts, dates and checkpoints. Nothing is repaired. [`Registry::check_file`] checks the file.
     ///
     /// Costs one pass over the granule rows ([`Sweep`]). The memory depends on the length of the history,
     /// not on the number of granules.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry:
-    /// the registry was replaced, or cannot be opened. Content that does not agree or cannot be
-    /// read is not an error, but a finding.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry: the registry
+    /// was replaced, or cannot be opened. Content that does not agree or cannot be read is not an error, but a
+    /// finding.
     pub fn verify(&self, dataset: &DatasetName) -> Result<DatasetVerification> {
         self.ask(|read| {
             let (key, name) = dataset_of(read, dataset)?;
@@ -35,7 +34,7 @@ impl Registry {
     }
 }
 
-/// Proves a dataset within a transaction: all that [`Registry::verify`] checks must agree.
+/// Verifies a dataset within a transaction. Everything that [`Registry::verify`] checks must agree.
 ///
 /// # Errors
 ///
@@ -59,12 +58,12 @@ struct Pass<'a> {
 /// The result of the pass over the granule rows.
 struct Swept {
     hashed: Hashed,
-    /// The first granule of which something is known at a time when it was not held.
+    /// The first granule with a file record at a time when it was not held.
     stray: Option<String>,
     selected: SelectedSubsets,
     /// The last checkpoint, if all of them agree.
     agrees_to: Option<GranuleId>,
-    /// What is wrong with the checkpoints.
+    /// The finding about the checkpoints.
     checkpoints: Findings,
 }
 
@@ -144,7 +143,7 @@ impl Pass<'_> {
         DatasetVerification::new(Some(self.dataset.clone()), identifiers, findings, work)
     }
 
-    /// Makes the pass over the granule rows, and what is known of them.
+    /// Makes the pass over the granule rows and their file records.
     fn sweep(
         &self,
         rows: &mut Rows<'_>,
@@ -177,8 +176,7 @@ impl Pass<'_> {
     }
 }
 
-/// Hashes a granule during one of its periods, with what is known of it. `None` means that its id is not
-/// valid.
+/// Hashes a granule during one of its periods, with its file records. `None` means that its id is not valid.
 fn hold<'row>(
     rows: &mut Rows<'_>,
     hashing: &mut Hashing,
@@ -191,17 +189,17 @@ fn hold<'row>(
     Some((granule_id, reached))
 }
 
-/// Calls `show` for every granule row that lasts beyond a time (`None`: for all of them), by id and then
-/// by time, with what is known of it at that time and became known after it, and proves every change after
-/// that time: its identifier, its digest and its counts must be those that the rows give.
+/// Calls `show` for every granule row that lasts beyond a time (`None`: for all of them), by id and then by
+/// time. Each has its file records at that time and after it. Verifies every change after that time: its
+/// identifier, its digest and its counts must match the rows.
 ///
-/// Costs one pass over these rows, which are hashed on another thread. The memory depends on the
-/// number of changes.
+/// Costs one pass over these rows, which are hashed on another thread. The memory depends on the number of
+/// changes.
 ///
 /// # Errors
 ///
-/// Those of `show`; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the rows contradict the
-/// history, or are not rows of it.
+/// Those of `show`; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the rows contradict the history, or do
+/// not belong to it.
 pub(in crate::registry) fn prove_changes(
     read: &store::View,
     (dataset, key): (&DatasetName, DatasetKey),
@@ -223,12 +221,12 @@ pub(in crate::registry) fn prove_changes(
     refuse_mismatch(DatasetVerification::new(name, 0, findings, WorkCounts::default()))
 }
 
-/// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
+/// Compares a dataset's checkpoints with its granule rows, during the pass over the rows.
 ///
-/// It ends at the first difference, since every later chain value differs as well.
+/// It ends at the first difference, since every later chain value differs, too.
 struct Checkpoints<'read> {
     stored: Box<dyn Iterator<Item = Result<Checkpoint>> + 'read>,
-    /// The id that the last checkpoint that agrees follows.
+    /// The granule before the last checkpoint that agrees.
     last: Option<GranuleId>,
     findings: Findings,
 }
@@ -239,9 +237,8 @@ impl<'read> Checkpoints<'read> {
         Checkpoints { stored, last: None, findings: Findings::default() }
     }
 
-    /// Compares the next stored checkpoint with the one that the rows give: the granule that it
-    /// follows, and the chain and the number of granules up to that. `None` means that the rows give no
-    /// further one.
+    /// Compares the next stored checkpoint with the one computed from the rows: the granule before it, the
+    /// chain, and the number of granules. `None` means that the rows result in no further one.
     fn compare_next(&mut self, reached: Option<Reached>) -> Result<()> {
         let stored = match readable(self.stored.next().transpose())? {
             Ok(stored) => stored,
@@ -279,8 +276,8 @@ impl<'read> Checkpoints<'read> {
         Ok(())
     }
 
-    /// Returns the id of the last checkpoint, if all of them agree and there is one, and the finding, if one
-    /// differs.
+    /// Returns the granule before the last checkpoint, if there is one and all checkpoints agree. Also returns
+    /// the finding, if one differs.
     pub fn finish(mut self) -> Result<(Option<GranuleId>, Findings)> {
         if self.findings.is_empty() {
             self.compare_next(None)?;
@@ -288,7 +285,7 @@ impl<'read> Checkpoints<'read> {
         Ok((self.last.filter(|_| self.findings.is_empty()), self.findings))
     }
 
-    /// Compares a stored checkpoint with the one that the rows give after the same granule.
+    /// Compares a stored checkpoint with the one computed from the rows after the same granule.
     fn compare_values(&mut self, stored: Checkpoint, reached: &Reached) {
         let Reached { granule_id, identifier, list, held } = reached;
         if stored.chain != *identifier {
@@ -311,7 +308,7 @@ impl<'read> Checkpoints<'read> {
         }
     }
 
-    /// Refuses a stored checkpoint where the rows give none.
+    /// Adds a finding for a stored checkpoint that does not follow from the rows.
     fn refuse(&mut self, stored: &Checkpoint) {
         let granule_id = stored.granule_id.as_str();
         let text = match Chain::is_checkpoint(granule_id) {

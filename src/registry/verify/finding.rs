@@ -1,4 +1,4 @@
-//! The findings of `verify`, and how those of one kind are combined.
+//! The findings of `verify`, and how findings of one kind are combined.
 
 use serde::Serialize;
 
@@ -14,12 +14,12 @@ use crate::registry::work_counts::WorkCounts;
 pub struct DatasetVerification {
     /// The dataset. `None` means the registry file, which contains all datasets.
     pub dataset: Option<DatasetName>,
-    /// The number of identifiers that were recomputed: one for each instance, and one for each
-    /// subset that was cited. 0 if the granule rows cannot be read.
+    /// The number of recomputed identifiers: one for each instance, and one for each cited subset. 0 if the
+    /// granule rows cannot be read.
     pub identifiers: u64,
-    /// The findings. Of most kinds there is one, the first, whose text counts the others. Those of the
-    /// file, and those of what cannot be read or reached, follow one by one: at most
-    /// [`DatasetVerification::MAX_MISMATCHES`], and then one that counts the rest.
+    /// The findings. Most kinds have only one, the first, whose text counts the others. Findings about the
+    /// file, or about something that cannot be read or reached, follow one by one. There are at most
+    /// [`DatasetVerification::MAX_MISMATCHES`] of them, and then one that counts the rest.
     pub mismatches: Vec<Finding>,
     /// Whether everything agrees.
     pub ok: bool,
@@ -49,14 +49,14 @@ impl DatasetVerification {
     }
 }
 
-/// A disagreement that `verify` found, and where it is.
+/// A disagreement that `verify` found, and its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// The kind of finding.
     pub code: FindingKind,
-    /// The timestamp of the instance that it concerns, or of the first of several. `None` means
-    /// that it concerns no instance.
+    /// The timestamp of the instance that it concerns, or of the first of several. `None` means that it
+    /// concerns no instance.
     pub timestamp: Option<Timestamp>,
     /// The granule that it concerns or follows, or the first of several. `None` means that it
     /// concerns no granule.
@@ -77,9 +77,9 @@ pub enum FindingKind {
     Unreadable,
     /// A machine of a cluster cannot be reached, so something was not verified.
     Unreachable,
-    /// The identifier of an instance is not the one that its granule rows give.
+    /// The identifier of an instance is not the one computed from its granule rows.
     Identifier,
-    /// A count of an instance is not the one that its granule rows give.
+    /// A count of an instance is not the one computed from its granule rows.
     Count,
     /// An instance was recorded before it took effect.
     Recorded,
@@ -91,14 +91,12 @@ pub enum FindingKind {
     Overlap,
     /// A subset no longer selects the granules that were cited.
     Subset,
-    /// The digest of an instance is not the one that its granule rows, and what is known of their files,
-    /// give.
+    /// The digest of an instance is not the one computed from its granule rows and file records.
     Digest,
-    /// Something is known of files of a granule that was not held, or at a time at which the dataset had no
-    /// change.
+    /// A file record is of a granule that was not held, or starts at a time at which the dataset had no change.
     Files,
-    /// A checkpoint is wrong, missing, or misplaced; or the granule rows before it are not those
-    /// from which it was computed.
+    /// A checkpoint is wrong, missing, or misplaced; or the granule rows before it have changed since it was
+    /// computed.
     Checkpoint,
     /// There are more findings than are listed.
     More,
@@ -107,19 +105,19 @@ pub enum FindingKind {
 crate::model::shown_as_json!(FindingKind);
 
 impl FindingKind {
-    /// Whether each finding concerns something else, so that all are listed.
+    /// Whether each finding concerns something different, so that all are listed.
     fn is_listed_each(self) -> bool {
         matches!(self, FindingKind::File | FindingKind::Unreadable | FindingKind::Unreachable)
     }
 }
 
-/// The findings so far: the first of each kind, and how many more there are of it; and those of the
-/// kinds that are listed one by one.
+/// The findings so far: the first of each kind with the number of others, and those of the kinds that are
+/// listed one by one.
 #[derive(Default)]
 pub(super) struct Findings {
     first: Vec<(Finding, u64)>,
     each: Vec<Finding>,
-    /// The number of findings that would be listed one by one, but are too many.
+    /// The number of findings that should be listed one by one, but are too many.
     more: u64,
 }
 
@@ -155,7 +153,7 @@ impl Findings {
         self.add(FindingKind::Unreadable, None, None, || format!("{what}: {}", error.reason()));
     }
 
-    /// Adds the findings of another pass, which come after these.
+    /// Adds the findings of another pass, after these.
     pub fn append(&mut self, other: Findings) {
         for (finding, others) in other.first {
             match self.first_of(finding.code) {
@@ -213,7 +211,7 @@ pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Er
     }
 }
 
-/// Refuses what does not agree, by the first finding.
+/// Returns the first finding as an error.
 pub(in crate::registry) fn refuse_mismatch(verification: DatasetVerification) -> Result<()> {
     let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
     let Finding { timestamp, granule, text, .. } = finding;

@@ -50,7 +50,8 @@ impl StatedInstance {
     }
 }
 
-/// How many granules an instance holds, and how many its change ingested, deleted, described and replaced.
+/// The number of granules that an instance holds, and the numbers that its change ingested, deleted, described
+/// and replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub granules: u64,
@@ -91,10 +92,10 @@ pub(super) struct Rows<'history> {
     after: Option<Timestamp>,
     history: &'history [StatedInstance],
     timeline: Timeline,
-    /// What each instance changed, without how many granules it holds.
+    /// The change counts of each instance, without the number of granules that it holds.
     changed: Vec<Counted>,
-    /// How many more granules each instance holds than the one before it. It has one element more
-    /// than there are instances.
+    /// For each instance, the number of granules that it holds minus that of the previous one. It has one
+    /// element more than there are instances.
     held_more: Vec<i64>,
     /// The granule of the last row, and the instance at which its holding period ends.
     previous: Option<(Vec<u8>, usize)>,
@@ -115,8 +116,8 @@ impl<'history> Rows<'history> {
         }
     }
 
-    /// The granule of the next row, and the numbers of the instances that hold it. `None` means
-    /// that its id is not valid.
+    /// The granule of the next row, and the numbers of the instances that hold it. `None` means that its id is
+    /// not valid.
     pub fn held<'row>(&mut self, period: Period<'row>) -> Option<(&'row str, Range<usize>)> {
         self.count += 1;
         let granule_id = match std::str::from_utf8(period.granule_id) {
@@ -140,7 +141,7 @@ impl<'history> Rows<'history> {
         self.previous.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The counts for each instance, according to the rows.
+    /// The counts of each instance, computed from the rows.
     pub fn counted(&self) -> Vec<Counted> {
         let mut held = 0;
         let count = |(more, changed): (&i64, &Counted)| {
@@ -155,8 +156,8 @@ impl<'history> Rows<'history> {
         self.timeline.number(micros).unwrap_or_else(|next| next)
     }
 
-    /// Counts what became known of a granule while it was held, from a time on. Reports times at which there
-    /// was no change.
+    /// Counts the changes of the file records of a granule during a holding period. Reports times at which
+    /// there was no change.
     pub fn state(&mut self, granule_id: &str, ingested: i64, known: FilesDuring<'_>) {
         let mut before = EncodedFiles::default();
         for (since, files) in known.iter() {
@@ -183,8 +184,7 @@ impl<'history> Rows<'history> {
         self.changed[number].changes.add_one(kind);
     }
 
-    /// The instances during which a granule was held according to its row. Reports dates at which
-    /// there was no change.
+    /// The instances that hold a granule according to its row. Reports dates at which there was no change.
     fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
         let begins = self.timeline.number(period.ingested);
         match begins {
@@ -250,8 +250,8 @@ impl<'history> Rows<'history> {
     }
 }
 
-/// Compares the history with the granule rows, which give sets and counts for each instance. `agrees_to` is
-/// the last checkpoint if every checkpoint agrees with the rows.
+/// Compares the history with the sets and the counts of each instance that follow from the granule rows.
+/// `agrees_to` is the last checkpoint, if every checkpoint agrees with the rows.
 pub(super) fn compare(
     history: &[StatedInstance],
     sets: impl Iterator<Item = (Identifier, Digest)>,
@@ -280,7 +280,7 @@ pub(super) fn compare(
             }
         });
     }
-    // Where the identifier differs, the digest does, too.
+    // If the identifier differs, so does the digest.
     for (stated, (identifier, digest)) in &sets {
         if stated.identifier == *identifier && stated.digest != *digest {
             findings.add(FindingKind::Digest, Some(stated.timestamp), None, || {
@@ -304,7 +304,7 @@ pub(super) fn check_recorded(history: &[StatedInstance]) -> Findings {
     let mut findings = Findings::default();
     let mut before: Option<Timestamp> = None;
     for stated in history {
-        // If the clock was behind the last change, a change is stamped one microsecond after that.
+        // If the clock was behind the previous change, a change is stamped one microsecond after that one.
         let was_stamped_next = before.and_then(Timestamp::next) == Some(stated.timestamp);
         if stated.recorded < stated.timestamp && !was_stamped_next {
             findings.add(FindingKind::Recorded, Some(stated.timestamp), None, || {

@@ -1,4 +1,4 @@
-//! Selects many subsets in one pass, and checks that subsets still select the granules that were cited.
+//! Selects many subsets in one pass, and checks that subsets still select the cited granules.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed, Recomputing};
 use crate::store::{DatasetKey, SubsetKey, View};
 
-/// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
-/// rows, and those that name their granules, which are looked up.
+/// The subsets of a dataset. Those with patterns are checked in the pass over the granule rows. Those that list
+/// their granules are looked up.
 #[derive(Default)]
 pub(super) struct StoredSubsets {
     /// The subsets with patterns, by criteria and then by timestamp.
@@ -22,8 +22,8 @@ pub(super) struct StoredSubsets {
     named: Vec<(SubsetKey, Subset)>,
 }
 
-/// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
-/// which each subset takes the place of an instance.
+/// The pass over the granule rows for the subsets with patterns. It is one sweep, as over a history, with
+/// subsets instead of instances.
 pub(in crate::registry) struct Selecting {
     hashing: Hashing,
     /// The distinct criteria: a granule is selected if one of the patterns matches.
@@ -34,20 +34,20 @@ pub(in crate::registry) struct Selecting {
     timestamps: Vec<i64>,
     /// All timestamps, ascending.
     sorted: Vec<i64>,
-    /// How many more granules each subset has than the one before it.
+    /// For each subset, its number of granules minus that of the previous one.
     more: Vec<i64>,
-    /// The last id, and the end of the periods read so far in which it is held.
+    /// The last id, and (`until`) the end of those of its holding periods that were read.
     granule_id: String,
     until: i64,
-    /// The numbers of the criteria that select the last id. `None` means that the patterns have not been
-    /// tried on it.
+    /// The numbers of the criteria that select the last id. `None` means that the patterns have not been tried
+    /// on it.
     selecting: Option<Vec<usize>>,
 }
 
 /// The result of the pass over the granule rows.
 #[derive(Default)]
 pub(in crate::registry) struct SelectedSubsets {
-    /// What each subset selects.
+    /// The granules that each subset selects.
     pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.
     pub steps: u64,
@@ -78,8 +78,7 @@ impl StoredSubsets {
         Selecting::of(&subsets)
     }
 
-    /// The findings, given the result of the whole pass. `None` means that the granule rows cannot
-    /// be read.
+    /// The findings, given the result of the whole pass. `None` means that the granule rows cannot be read.
     pub fn compare(
         &self,
         read: &View,
@@ -119,16 +118,16 @@ impl StoredSubsets {
     }
 }
 
-/// What patterns select from instances of a dataset. These are given in `criteria`, each with the time of
-/// an instance, by patterns and then by time, and all of these instances in `instances`, by time: they are
-/// proved on the way.
+/// Selects granules of instances of a dataset by patterns. Each element of `criteria` has the time of its
+/// instance; they are in order of patterns and then of time. `instances` contains all of these instances, by
+/// time. They are verified on the way.
 ///
 /// Costs one pass over the granule rows that last beyond the first instance.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of an
-/// instance, or what is known of them is not that of its digest.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read, or their file records, are
+/// not those of an instance.
 pub(in crate::registry) fn select_from(
     registry: &Registry,
     read: &View,
@@ -157,8 +156,8 @@ pub(in crate::registry) fn select_from(
 }
 
 impl Selecting {
-    /// Begins a pass for subsets, each with its patterns and the time of its instance, by patterns and
-    /// then by time.
+    /// Begins a pass for subsets, each with its patterns and the time of its instance. They must be in order of
+    /// patterns and then of time.
     pub fn of(by_pattern: &[(&[Pattern], Timestamp)]) -> Self {
         let timestamps: Vec<i64> = by_pattern.iter().map(|(_, at)| at.as_micros()).collect();
         let mut sorted = timestamps.clone();
@@ -181,8 +180,8 @@ impl Selecting {
         }
     }
 
-    /// Takes the next period, by id and then by time: from when until when a granule is held, and what is
-    /// known of it meanwhile.
+    /// Adds the next holding period, by id and then by time: its granule, its start and end, and the file
+    /// records during it.
     pub fn held(
         &mut self,
         granule_id: &str,
@@ -193,7 +192,7 @@ impl Selecting {
             granule_id.clone_into(&mut self.granule_id);
             (self.until, self.selecting) = (i64::MIN, None);
         }
-        // Periods that overlap are a finding; the granule is held once.
+        // Overlapping periods are a finding. The granule is held once.
         let ingested = ingested.max(self.until);
         let deleted = deleted.unwrap_or(i64::MAX).max(ingested);
         self.until = deleted;
@@ -209,7 +208,7 @@ impl Selecting {
             let selects = |patterns: &[Pattern]| patterns.iter().any(|it| it.matches(granule_id));
             (0..criteria.len()).filter(|&number| selects(&criteria[number])).collect()
         });
-        // The subsets of each criteria, and those of them that hold the granule.
+        // The subsets of each of the criteria, and those among them that hold the granule.
         let held: Vec<(Range<usize>, Range<usize>)> = selecting
             .iter()
             .map(|&criteria| {
@@ -248,8 +247,8 @@ impl Selecting {
     }
 }
 
-/// Computes the identifier and the digest of the granules that a subset names, and reports those that were
-/// not held.
+/// Computes the identifier and the digest of the granules that a subset lists, and reports those that were not
+/// held.
 fn identify_named(
     read: &View,
     dataset: DatasetKey,
@@ -264,7 +263,7 @@ fn identify_named(
         let mut batch: Vec<GranuleId> = Vec::new();
         for named in named.by_ref().take(BATCH_GRANULES) {
             let (named, held) = named?;
-            // The granule is held twice at the same time, which is a finding of its own.
+            // The granule is held twice at the same time, which is a separate finding.
             if last.as_ref() == Some(&named) {
                 continue;
             }
@@ -282,7 +281,7 @@ fn identify_named(
     Ok(recomputing.finish())
 }
 
-/// How many granules are looked up at once.
+/// The number of granules that are looked up at once.
 const BATCH_GRANULES: usize = 1_024;
 
 fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {

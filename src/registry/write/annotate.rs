@@ -1,5 +1,5 @@
-//! Notes about instances that exist, which leave the history as it is: those that are written here, and
-//! those that another registry wrote.
+//! Notes about existing instances, which do not change the history: those written here, and those of another
+//! registry.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ pub struct NewAnnotation {
     note: String,
     /// Whether the set should not be relied on.
     pub questionable: bool,
-    /// Whether nothing is stored after everything was checked.
+    /// Whether to check everything and store nothing.
     pub dry_run: bool,
-    /// The sets of the dataset that came into force later, at or before this time, are annotated, too. A day
-    /// means its last instant. `None` means only the selected set.
+    /// Annotates also the sets of the dataset that came into force later, up to this time. A day means its last
+    /// instant. `None` means only the selected set.
     pub until: Option<Moment>,
 }
 
@@ -44,7 +44,7 @@ impl NewAnnotation {
     }
 }
 
-/// An instance that was annotated, and how.
+/// An instance that was annotated, and its annotation.
 ///
 /// Its fields, in this order, are those of the rows of `annotate` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,21 +59,21 @@ pub struct Annotated {
     /// The annotation.
     #[serde(flatten)]
     pub annotation: Annotation,
-    /// Whether it was added, and was not there before.
+    /// Whether the annotation was added now.
     #[serde(skip)]
     pub is_new: bool,
 }
 
 impl Registry {
-    /// Adds a note to the instance to which a selection refers; for an identifier or a digest, to each
-    /// instance that has it, by dataset and time. The history does not change, and a withdrawn dataset can be
-    /// annotated. If an instance has the same note already, that one is returned, and no other is added.
+    /// Adds a note to the instance of a selection. For an identifier or a digest, adds it to each instance that
+    /// has it, by dataset and time. The history does not change, and a withdrawn dataset can be annotated. If
+    /// an instance already has the same note, that note is returned, and no other is added.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is that of a subset;
-    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the notes of an instance would exceed
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is that of a
+    /// subset; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the notes of an instance would exceed
     /// [`Annotation::MAX_BYTES`]; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub fn annotate(
         &self,
@@ -128,14 +128,14 @@ fn selected(
     }
 }
 
-/// Annotates an instance, unless it has the same note.
+/// Annotates an instance, unless it has the same note already.
 fn annotate(
     registry: &Registry,
     transaction: &Transaction,
     instance: &Instance,
     new: &NewAnnotation,
 ) -> Result<Annotated> {
-    // On a server, this locks the dataset; what was read before may be older.
+    // On a server, this locks the dataset. The instance that was read before may be outdated.
     let (key, _) = dataset_of(transaction, &instance.dataset)?;
     let timestamp = instance.timestamp;
     let locked = transaction.instance_at(key, timestamp)?;
@@ -170,26 +170,26 @@ fn annotate(
 pub(crate) struct LoggedAnnotation {
     /// The time of the change whose instance is annotated.
     pub timestamp: Timestamp,
-    /// The annotation, which has a note. Who wrote it is not known.
+    /// The annotation, which has a note. Its author is unknown.
     pub annotation: Annotation,
-    /// The name of the file and the line where it was read, for messages.
+    /// The name of the file and the line, for messages.
     pub place: (String, u64),
 }
 
-/// How far the clock of another registry may be ahead.
+/// The greatest time by which the clock of another registry may be ahead.
 const MAX_AHEAD_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// What became of annotations that another registry wrote.
+/// The result of storing the annotations of another registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KeptAnnotations {
-    /// How many are kept from now on.
+    /// The number of annotations that were added.
     pub added: u64,
-    /// How many are not kept: with them, the notes of their instances would exceed
+    /// The number of annotations that were left out: with them, the notes of their instances would exceed
     /// [`Annotation::MAX_BYTES`].
     pub left_out: u64,
 }
 
-/// Keeps an annotation of an instance, unless it is kept already or there is no room for it.
+/// Stores an annotation of an instance, unless it is stored already or the instance has no room for it.
 fn keep(
     transaction: &Transaction,
     key: DatasetKey,
@@ -202,7 +202,7 @@ fn keep(
     if known.iter().any(is_same) {
         return Ok(());
     }
-    // The notes that were added here count, too: a replica goes on without this one.
+    // Notes that were added here count, too. A replica continues without this one.
     if Annotation::bytes_of(known.iter().chain([annotation])) > Annotation::MAX_BYTES {
         kept.left_out += 1;
         return Ok(());
@@ -218,14 +218,14 @@ fn keep(
 #[derive(Debug, Default)]
 pub(crate) struct LoggedAnnotations {
     spool: Spool,
-    /// The bytes of those of each instance.
+    /// The size of the annotations of each instance, in bytes.
     bytes: BTreeMap<Timestamp, usize>,
-    /// How many were left out since an instance may not have more.
+    /// The number of annotations that were left out, since an instance may not have more.
     pub left_out: u64,
 }
 
 impl LoggedAnnotations {
-    /// Adds an annotation. One that would exceed what is kept of an instance in any case is counted.
+    /// Adds an annotation. It is left out and counted if it exceeds the limit of an instance in any case.
     pub fn add(&mut self, logged: &LoggedAnnotation) -> Result<()> {
         let bytes = self.bytes.entry(logged.timestamp).or_default();
         let with_this_one = *bytes + Annotation::bytes_of([&logged.annotation]);
@@ -237,8 +237,8 @@ impl LoggedAnnotations {
         self.spool.add_value(logged).map(drop)
     }
 
-    /// Keeps the annotations. `annotated` returns the instances that an annotation of the change at a time
-    /// belongs to. `None` means that no change has that time: the annotation is refused.
+    /// Stores the annotations. `annotated` returns the instances that belong to the change at a time. `None`
+    /// means that no change has that time, and rejects the annotation.
     pub(super) fn keep(
         &self,
         transaction: &Transaction,
@@ -275,14 +275,14 @@ impl LoggedAnnotations {
     }
 }
 
-/// The annotations of a primary, for a mirror, whose instances have other times: an annotation is of each
-/// instance of the mirror that has the set of the annotated change.
+/// The annotations of a primary, for a mirror. Since the instances of a mirror have other times, an annotation
+/// applies to each instance of the mirror that has the set of the annotated change.
 #[derive(Debug, Default)]
 pub(crate) struct PrimaryAnnotations {
     annotations: LoggedAnnotations,
-    /// What the annotated changes of the log led to.
+    /// The sets in which the annotated changes of the log resulted.
     sets: BTreeMap<Timestamp, (Identifier, Digest)>,
-    /// The last change that led to an identifier among them.
+    /// For each of these identifiers, the last change that resulted in it.
     last: BTreeMap<Identifier, Timestamp>,
 }
 
@@ -303,8 +303,8 @@ impl PrimaryAnnotations {
         }
     }
 
-    /// Keeps the annotations, within the transaction of a pull from a dataset that the primary calls
-    /// `primary`.
+    /// Stores the annotations, within the transaction of a pull. `primary` is the primary's name for the
+    /// dataset.
     pub(super) fn keep(
         &self,
         transaction: &Transaction,
@@ -318,7 +318,7 @@ impl PrimaryAnnotations {
                 instances(transaction, identifier, Some(key)).collect::<Result<Vec<_>>>()?;
             let is_last = self.last.get(&identifier) == Some(&timestamp);
             let has_same = named.iter().any(|instance| instance.digest == digest);
-            // A mirror that knows files of its own never has the digest of the primary: an identifier
+            // A mirror with file records of its own never has the digest of the primary. Then the identifier
             // means its latest instance.
             let is_meant = |it: &Instance| it.digest == digest || is_last && !has_same;
             Ok(Some(named.into_iter().filter(is_meant).collect()))
@@ -330,7 +330,7 @@ impl PrimaryAnnotations {
 mod tests {
     use super::*;
 
-    /// Each of them was evaluated while the writer's lock was held.
+    /// Formerly, each of them was evaluated while the writer's lock was held.
     #[test]
     fn annotations_past_what_an_instance_may_have_are_counted_and_not_kept() {
         let mut annotations = LoggedAnnotations::default();

@@ -1,5 +1,5 @@
-//! What a change, an import or a pull does to a dataset: it is counted, recorded in the rows of the history,
-//! one for each time at which something changes, and returned.
+//! The effect of a change, an import or a pull on a dataset. It is counted, recorded in the history (one row
+//! for each time at which something changes), and returned.
 
 use super::annotate::KeptAnnotations;
 use super::guard::MAX_EXAMPLES;
@@ -12,56 +12,56 @@ use crate::model::{
 use crate::registry::handle::End;
 use crate::registry::work_counts::WorkCounts;
 
-/// What a change, an import or a pull did to a dataset.
+/// The effect of a change, an import or a pull on a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChangeReport {
-    /// The new rows of the history, in order of time: one of a change, and any number of an import, without
-    /// annotations and notes ([`Import::note_at`](super::Import::note_at)), all of which may not fit into
-    /// memory. Empty if nothing changed.
+    /// The new rows of the history, in order of time. A change has one. An import has any number, without
+    /// annotations and notes ([`Import::note_at`](super::Import::note_at)), which may not all fit into memory.
+    /// Empty if nothing changed.
     pub instances: Vec<Instance>,
     /// The instance in force afterwards. `None` means that the dataset has no history.
     pub in_force: Option<Instance>,
-    /// The time of the last change before. `None` means that there was no history.
+    /// The time of the previous change. `None` means that there was no history.
     pub last: Option<Timestamp>,
     /// The first granules of each kind of event.
     pub first: ChangeExamples,
-    /// The granules, or of an import the events that were already stored, that were skipped.
+    /// The number of skipped granules. For an import, of events that were already stored.
     pub skipped: Skipped,
-    /// Of what was computed of files: the granules of which something else had become known meanwhile, with
-    /// the first difference. They were skipped.
+    /// For computed file metadata: the skipped granules, whose records had changed meanwhile and contradict it,
+    /// with the first difference of each.
     pub(crate) contradicted: Vec<ContentConflict>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
-    /// By how many microseconds the clock was behind the last change. `None` means by less than a
+    /// The number of microseconds by which the clock was behind the last change. `None` means less than a
     /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
-    /// Whether the first change took effect more than 48 hours before it was recorded, in a dataset that had
-    /// a change that was recorded within an hour of its time: another set may have been cited meanwhile.
+    /// Whether the first change took effect more than 48 hours before it was recorded, in a dataset with a
+    /// prompt change: one recorded within an hour of its time. Another set may have been cited meanwhile.
     pub is_back_dated: bool,
-    /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
-    /// none had.
+    /// For a sync: granules that it added and that had been deleted within the 31 days before. `None` means
+    /// that there are none.
     pub(crate) came_back: Option<ReturnedGranules>,
-    /// Of an import: the number of events that were left out, because their day is not over.
+    /// For an import: the number of events that were left out, because their day is not over.
     pub left_out: u64,
-    /// How many subsets that were cited elsewhere are kept from now on.
+    /// The number of new subsets that were cited elsewhere.
     pub subsets: u64,
-    /// How many annotations that were written elsewhere are kept from now on.
+    /// The number of new annotations that were written elsewhere.
     pub annotations: u64,
-    /// How many of them are not kept: with them, the notes of their instances would exceed
+    /// The number of these annotations that were left out: with them, the notes of their instances would exceed
     /// [`Annotation::MAX_BYTES`](crate::history::Annotation::MAX_BYTES).
     pub annotations_left_out: u64,
-    /// Why a guard would have refused it, if the expected set overruled the guard. `None` means that no guard
-    /// would.
+    /// Why a guard would have rejected the change, if the expected set overruled the guard. `None` means that
+    /// no guard would.
     pub overruled: Option<String>,
     /// The work that it took.
     pub effort: WorkCounts,
-    /// Whether a granule that comes back has other contents than it had last.
+    /// Whether a granule that comes back has different contents than it had last.
     pub(crate) replaces_former: bool,
 }
 
 impl ChangeReport {
-    /// Records what became of the annotations that were written elsewhere.
+    /// Records the result of storing annotations that were written elsewhere.
     pub(super) fn set_annotations(&mut self, kept: KeptAnnotations) {
         (self.annotations, self.annotations_left_out) = (kept.added, kept.left_out);
     }
@@ -104,7 +104,7 @@ impl ChangeExamples {
     }
 }
 
-/// What was skipped, counted so that callers can report it.
+/// The numbers of skipped granules and events, so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -116,37 +116,37 @@ pub struct Skipped {
     pub missing: u64,
 }
 
-/// That granules that a sync added had been deleted shortly before: the listing of that change was
+/// Granules that a sync added, and that had been deleted shortly before: the listing of that change was
 /// probably incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReturnedGranules {
-    /// How many of them one change had deleted.
+    /// The number of these granules that one change had deleted.
     pub granules: u64,
-    /// The instance of that change. If there are several, that of the change which deleted most of them,
-    /// and then the last.
+    /// The instance of that change. If there are several, it is the change that deleted most of them, and then
+    /// the latest.
     pub without: Instance,
-    /// The last instance before that one with the set that the dataset has now. `None` means that it is
-    /// another set.
+    /// The last instance before that one with the set that the dataset has now. `None` means that no earlier
+    /// instance had this set.
     pub earlier: Option<Instance>,
 }
 
 impl ChangeReport {
-    /// The last new row of the history, which of a change is the only one. `None` means that nothing changed.
+    /// The last new row of the history. A change has only one. `None` means that nothing changed.
     pub fn instance(&self) -> Option<&Instance> {
         self.instances.last()
     }
 
-    /// How many granules were ingested.
+    /// The number of granules that were ingested.
     pub fn added(&self) -> u64 {
         self.counts().ingested
     }
 
-    /// How many granules were deleted.
+    /// The number of granules that were deleted.
     pub fn removed(&self) -> u64 {
         self.counts().deleted
     }
 
-    /// How many granules were ingested, deleted, described and replaced.
+    /// The numbers of granules that were ingested, deleted, described and replaced.
     pub fn counts(&self) -> ChangeCounts {
         let mut counts = ChangeCounts::default();
         for instance in &self.instances {
@@ -161,9 +161,9 @@ impl ChangeReport {
         self.in_force.as_ref().map_or(empty, |it| (it.identifier, it.digest))
     }
 
-    /// The set that the dataset holds afterwards, as a change can expect it
-    /// ([`ChangeOptions::expect`](super::ChangeOptions::expect)): its digest if contents were replaced, which the
-    /// identifier does not cover.
+    /// The set that the dataset holds afterwards, in the form for
+    /// [`ChangeOptions::expect`](super::ChangeOptions::expect). It is the digest if contents were replaced,
+    /// because the identifier does not cover them.
     pub fn expect(&self) -> Expected {
         let (identifier, digest) = self.result();
         if self.counts().replaced > 0 || self.replaces_former {
@@ -173,22 +173,22 @@ impl ChangeReport {
         }
     }
 
-    /// Commits the change, unless it changed nothing or was only tried.
+    /// Commits the change, unless nothing changed or it is a dry run.
     pub(super) fn ended(self, dry_run: bool) -> (Self, End) {
         let is_kept = !self.instances.is_empty() && !dry_run;
         (self, End::commit_if(is_kept))
     }
 }
 
-/// The bytes of notes that are read from a file before they are stored.
+/// The size of notes, in bytes, above which the notes read from a file are stored.
 const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
 
-/// What changes at one time.
+/// The numbers of changes at one time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
-    /// How many granules are ingested, deleted, described and replaced.
+    /// The numbers of granules that are ingested, deleted, described and replaced.
     pub counts: ChangeCounts,
-    /// Whether a granule that stays held gets another line in the canonical list.
+    /// Whether a granule that stays held gets a different line in the canonical list.
     pub relists: bool,
 }
 
@@ -196,7 +196,7 @@ pub(super) struct Tally {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the sets do not change as the tallies say.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the sets do not change as the tallies require.
 pub(super) fn record(
     target: &Target<'_>,
     tallies: &[Tally],
@@ -204,8 +204,8 @@ pub(super) fn record(
 ) -> Result<Vec<Instance>> {
     let Target { times, name, transaction, .. } = target;
     let last = times.last().copied().unwrap_or(target.now);
-    // Not before the change took effect, nor before an earlier change was recorded, even if the
-    // clock was set back.
+    // Not before the change takes effect, nor before an earlier change was recorded, even if the clock was set
+    // back.
     let latest = target.latest.as_ref();
     let recorded = latest.map(|latest| latest.recorded);
     let earliest = recorded.map_or(last, |recorded| recorded.max(last));
@@ -230,7 +230,7 @@ pub(super) fn record(
             Error::damaged(what)
         })?;
         let (before, digest_before) = std::mem::replace(&mut in_force, (identifier, digest));
-        // Names change the identifier, and only they; what is listed of files changes the digest.
+        // Only names change the identifier. The lines of the canonical list change the digest.
         let changes_names = ingested + deleted > 0;
         if changes_names != (before != identifier)
             || (changes_names || relists) != (digest_before != digest)
@@ -262,7 +262,7 @@ pub(super) fn record(
             note: target.note_at(timestamp)?,
             annotations: Vec::new(),
         });
-        // Notes that are in a file are in memory only until they are stored.
+        // Notes from a file are in memory only until they are stored.
         note_bytes += instances.last().and_then(|it| it.note.as_ref()).map_or(0, String::len);
         if target.results.is_some() && note_bytes > MAX_NOTE_BYTES {
             store(&mut instances[stored..])?;

@@ -22,17 +22,18 @@ pub struct Change {
 }
 
 impl Change {
-    /// Creates an empty change. What it states of the files of a granule is all of them.
+    /// Creates an empty change. Entries with file metadata have all files of their granule.
     pub fn new() -> Self {
         Change::default()
     }
 
-    /// Creates an empty change that states something of some files of a granule, and nothing of its other files.
+    /// Creates an empty change. Entries have the metadata of some files of their granule, and the other files
+    /// do not change.
     pub fn of_some_files() -> Self {
         Change::stating(Coverage::Named)
     }
 
-    /// Creates an empty change that states so much of the files of a granule.
+    /// Creates an empty change whose file metadata has this coverage.
     pub(crate) fn stating(extent: Coverage) -> Self {
         Change { extent, ..Change::default() }
     }
@@ -47,22 +48,22 @@ impl Change {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
-    /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one
-    /// granule several times counts together.
+    /// Adds metadata of the files of a granule that is held and stays held. Several entries of one granule are
+    /// merged.
     pub fn describe(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Described)
     }
 
-    /// How many granules were added, repeated ones included.
+    /// The number of added granules, including repeated ones.
     pub fn count(&self) -> u64 {
         self.staging.count()
     }
 
-    /// Refuses a change with an id that is a directory in the path of another one. Costs a pass over the change.
+    /// Rejects a change in which one id is a directory in the path of another. Costs a pass over the change.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one;
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): an id is a directory of another;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn refuse_directories(&self) -> Result<()> {
         refuse_directories(self.staging.sorted()?)
@@ -70,7 +71,7 @@ impl Change {
 
     fn stage(&mut self, entry: ListingEntry, kind: EventKind) -> Result<()> {
         let content = entry.content.filter(|_| kind != EventKind::Deleted);
-        // The time is known only under the write lock; until then all events have the same one.
+        // The time is known only under the write lock. Until then, all events have the same time.
         self.staging.add(&event(kind, ListingEntry { content, ..entry }))
     }
 }
@@ -78,27 +79,26 @@ impl Change {
 impl Registry {
     /// Applies a change to a dataset, all of it or nothing.
     ///
-    /// If the change is guarded ([`ChangeOptions::limits`]), it is that of a listing: a refusal is noted as a
-    /// [`RefusedListing`](crate::dataset::RefusedListing) until a listing is accepted.
+    /// A guarded change ([`ChangeOptions::limits`]) is the change of a listing. If it is refused, this is
+    /// recorded as a [`RefusedListing`](crate::dataset::RefusedListing) until a listing is accepted.
     ///
-    /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
-    /// granule held after the last checkpoint before the first of them
-    /// ([`WorkCounts::steps`](crate::verify::WorkCounts::steps)). Granules at the end of the
-    /// canonical order cost exactly one step each. The memory does not depend on the number of
-    /// granules.
+    /// Costs a look-up and a row for each granule of the change. Costs one or two chain steps for each granule
+    /// held after the last checkpoint before its first granule
+    /// ([`WorkCounts::steps`](crate::verify::WorkCounts::steps)). Granules at the end of the canonical order
+    /// cost exactly one step each. The memory does not depend on the number of granules.
     ///
     /// # Errors
     ///
-    /// The error of a refused change: the change is refused;
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
-    /// kind `damaged` if the granules that were read are not those of the identifier in force.
+    /// The error of a refused change; [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the
+    /// error of a registry, of kind `damaged` if the granules that were read are not those of the identifier in
+    /// force.
     pub fn change(&self, dataset: &DatasetName, change: &Change) -> Result<ChangeReport> {
         let conduct = Conduct::Change(change.extent);
         self.guarded(dataset, &change.options, || self.make(dataset, (change, conduct), None))
     }
 
-    /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
-    /// before. Granules of which something else is known by now are skipped (`ChangeReport::contradicted`).
+    /// Applies a change of computed file metadata. It takes effect now, whatever the times of earlier changes.
+    /// Granules whose records contradict it by now are skipped (`ChangeReport::contradicted`).
     pub(crate) fn change_computed(
         &self,
         dataset: &DatasetName,
@@ -107,8 +107,8 @@ impl Registry {
         self.make(dataset, (change, Conduct::Computed), None)
     }
 
-    /// Applies a change of a pull, if its limits allow it, and takes in the same transaction what is beside
-    /// the log that it was made of.
+    /// Applies the change of a pull, if its limits allow it. Saves in the same transaction what was read beside
+    /// the log.
     pub(crate) fn change_and_take(
         &self,
         dataset: &DatasetName,
@@ -119,7 +119,7 @@ impl Registry {
         self.make(dataset, (change, conduct), Some(taken))
     }
 
-    /// Applies a change of a pull, and takes nothing beside the log that it was made of.
+    /// Applies the change of a pull, and saves nothing that was read beside the log.
     pub(crate) fn change_of_pull(
         &self,
         dataset: &DatasetName,
@@ -150,12 +150,12 @@ impl Registry {
                 end = End::Commit;
             }
             if let Some(taken) = taken {
-                // If nothing was changed, no guard has checked the clock.
+                // If nothing changed, no guard has checked the clock.
                 let recorder = &self.confirming(options.expect.is_some());
                 let kept =
                     taken.save(recorder, transaction, target.dataset, &mut applied.in_force)?;
                 applied.set_annotations(kept);
-                // Also where the primary states nothing that was not known: that it was read is remembered.
+                // Even if the primary has nothing new, it is remembered that it was read.
                 let is_there = !applied.instances.is_empty() || !target.is_created;
                 end = End::commit_if(!options.dry_run && is_there);
                 if let (Some(instance), Some(in_force)) =
@@ -170,8 +170,7 @@ impl Registry {
 }
 
 impl Target<'_> {
-    /// Adds the events to the history at one instant, whatever the times with which they were
-    /// staged.
+    /// Adds the events to the history at one instant, whatever their times when they were staged.
     pub fn apply(&self, events: &Staging, conduct: Conduct) -> Result<ChangeReport> {
         let at = self.now;
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
@@ -234,7 +233,7 @@ mod tests {
             let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };
             registry.change_and_take(&dataset, &change, &taken)
         };
-        // Longer than a row may be: the change used to be committed without what it was made of.
+        // Longer than a row may be. Formerly, the change was committed without the log that it was made of.
         let error = pull(&[None, Some("n".repeat(3 << 20))]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
         assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);

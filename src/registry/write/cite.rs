@@ -1,4 +1,4 @@
-//! Citing a subset, which is then stored so that its identifier always resolves.
+//! Cites a subset, and stores it so that its identifier always resolves.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -18,15 +18,15 @@ use crate::store::{self, DatasetKey, Transaction};
 /// The number of granules that are looked up or stored at once.
 const BATCH_GRANULES: usize = 1_024;
 
-/// How many granules that were not held an error names.
+/// The greatest number of granules that an error names as not held.
 const MAX_NAMED: usize = 20;
 
 /// The granules of a dataset that a subset consists of.
 #[derive(Debug)]
 pub enum SubsetMembers {
-    /// Those whose id matches one of these patterns.
+    /// The granules whose id matches one of these patterns.
     Patterns(Vec<Pattern>),
-    /// The granules in this list, each of which is listed once.
+    /// The granules in this list. Each must be listed once.
     Listed(Listing),
 }
 
@@ -52,24 +52,24 @@ pub enum SubsetState {
 }
 
 impl Registry {
-    /// Returns the facts for the citation of a subset of a dataset as of a time (`None` means the
-    /// latest change), and stores the subset, so that its identifier always resolves.
+    /// Returns the facts for the citation of a subset of a dataset as of a time (`None` means the latest
+    /// change). Stores the subset, so that its identifier always resolves.
     ///
     /// If the same criteria selected the same set before, that subset is returned, with the time of
     /// its first citation. If the criteria select the whole set, the citation is that of the
     /// instance, and nothing is stored.
     ///
-    /// Costs a pass over the dataset, which is made before the write lock is taken, since the
-    /// granules of an instance never change. Patterns are tried on all granules of the instance,
-    /// which are proved on the way.
+    /// Costs a pass over the dataset. The pass is made before the write lock is taken, since the granules of an
+    /// instance never change. Patterns are tried on all granules of the instance, which are verified on the
+    /// way.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing): also if a granule that is named was
-    /// not held; the error of a refused change: a granule is named twice;
-    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): the present time is not plausible, so
-    /// the subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing): nothing is selected, or a listed
+    /// granule was not held; the error of a refused change: a granule is listed twice;
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): the present time is not plausible, so the
+    /// subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn cite_subset(
         &self,
         dataset: &DatasetName,
@@ -79,7 +79,7 @@ impl Registry {
         Ok(self.save_subset(dataset, at, members)?.cited)
     }
 
-    /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
+    /// Like [`Registry::cite_subset`], and returns whether the subset was stored by this call.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Registry {
         }
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
-            // The name may have another history since: that of a correction, or of another dataset.
+            // The name may have another history by now: that of a correction, or of another dataset.
             let then = transaction.instance_at(key, instance.timestamp)?;
             if then.is_none_or(|then| {
                 (then.timestamp, then.digest) != (instance.timestamp, instance.digest)
@@ -105,7 +105,7 @@ impl Registry {
                 let message = format!("{dataset} got another history meanwhile");
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
-            // Another process may have stored it since.
+            // Another process may have stored it meanwhile.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
                 let mut cited = found.cited.clone();
@@ -120,8 +120,8 @@ impl Registry {
         })
     }
 
-    /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;
-    /// and whether it is stored.
+    /// The subset as it is or would be stored, and whether it is stored. If everything is selected, the
+    /// instance instead of a subset.
     fn find_subset(
         &self,
         read: &store::View,
@@ -171,9 +171,9 @@ impl Registry {
 }
 
 impl Snapshot {
-    /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
-    /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
-    /// already, or is that of a whole instance.
+    /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry that cannot be
+    /// written. The state tells whether the identifier resolves nevertheless: the subset is stored already, or
+    /// is a whole instance.
     pub fn preview_subset(
         &self,
         dataset: &DatasetName,
@@ -189,7 +189,7 @@ impl Snapshot {
 }
 
 impl SubsetMembers {
-    /// The criteria in their normal form. `None` means that they can select nothing.
+    /// The criteria in their normal form. `None` means that nothing can be selected.
     pub(super) fn criteria(&self) -> Option<SubsetCriteria> {
         match self {
             SubsetMembers::Patterns(patterns) => SubsetCriteria::of_patterns(patterns.clone()),
@@ -199,7 +199,7 @@ impl SubsetMembers {
         }
     }
 
-    /// Stores a subset that consists of them.
+    /// Stores a subset with these members.
     pub(super) fn store(
         &self,
         transaction: &Transaction,
@@ -218,7 +218,7 @@ impl SubsetMembers {
     }
 }
 
-/// Computes the identifier and the digest of the granules that are named, all of which must have been held.
+/// Computes the identifier and the digest of the listed granules, all of which must have been held.
 pub(super) fn identify_named(
     read: &store::View,
     key: DatasetKey,
@@ -253,7 +253,7 @@ pub(super) fn identify_named(
     Err(Error::of_event(first, ErrorKind::SelectsNothing, what))
 }
 
-/// The granules that are named, in canonical order, in batches; a repetition is an error.
+/// The listed granules in canonical order, in batches. A repetition is an error.
 pub(super) fn batches(listing: &Listing) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
     let mut sorted = listing.sorted()?;
     let mut last: Option<Event> = None;

@@ -1,5 +1,5 @@
-//! Corrects a history that was recorded with a wrong date, or begins with a wrong change: the dataset gets a new
-//! history without the last changes, and another dataset keeps the one with them.
+//! Corrects a history that was recorded with a wrong date, or begins with a wrong change. The dataset gets a
+//! new history without the last changes, and another dataset keeps the history with them.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::store::{
     DatasetKey, OpenFinding, RootState, StoredAnnotation, StoredDataset, SubsetKey, Transaction,
 };
 
-/// What was done to correct a history.
+/// The result of the correction of a history.
 ///
 /// Its fields, in this order, are those of `dataset correct` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,20 +25,21 @@ use crate::store::{
 pub struct CorrectionReport {
     /// The dataset, which has the new history.
     pub dataset: DatasetName,
-    /// When it was corrected, up to which time its changes stayed, and what keeps the earlier history.
+    /// When it was corrected, the time up to which its changes were kept, and the dataset with the earlier
+    /// history.
     #[serde(flatten)]
     pub correction: Correction,
-    /// What stayed, and is in the earlier history, too.
+    /// The part that was kept, which is in the earlier history, too.
     pub kept: HistoryCounts,
-    /// What only the earlier history has.
+    /// The part that only the earlier history has.
     pub dropped: HistoryCounts,
     /// The latest instance of the new history. `None` means that it has no change.
     pub latest: Option<Instance>,
-    /// Whether nothing was stored, because the caller wanted a trial.
+    /// Whether nothing was stored, because it was a dry run.
     pub dry_run: bool,
 }
 
-/// How much a history has, or a part of it.
+/// The size of a history, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HistoryCounts {
@@ -69,24 +70,23 @@ impl HistoryCounts {
 }
 
 impl Registry {
-    /// Gives a dataset a new history, which is its own up to a time: the instances as they were recorded, with their
-    /// files, annotations and subsets. A day means its last instant; `None` keeps no change. Every identifier is
-    /// recomputed.
+    /// Gives a dataset a new history: its history up to a time, with the instances as they were recorded, and
+    /// with their files, annotations and subsets. A day means its last instant; `None` keeps no change. Every
+    /// identifier is recomputed.
     ///
-    /// The history with all changes is kept as a dataset of its own, `NAME.before-DATE`, which is withdrawn and has
-    /// no DOI. What was signed is of that dataset. Every identifier still resolves, and citations from before the
-    /// correction are checked against both.
+    /// The history with all changes is kept as a separate dataset, `NAME.before-DATE`, which is withdrawn and
+    /// has no DOI. Signed statements belong to that dataset. Every identifier still resolves, and citations
+    /// from before the correction are checked against both.
     ///
-    /// Costs a copy of the rows of the dataset, and two passes over them, in one transaction. The memory depends on
-    /// the number of changes and of subsets, not on that of granules.
+    /// Costs a copy of the rows of the dataset, and two passes over them, in one transaction. The memory
+    /// depends on the number of changes and subsets, not on the number of granules.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`], [`ErrorKind::Withdrawn`];
-    /// [`ErrorDetail::FollowsPrimary`]: the dataset is a mirror;
-    /// [`ErrorDetail::NothingToCorrect`]: all changes, or none, are after the time;
-    /// [`ErrorKind::TooLong`]: the name with its end;
-    /// [`ErrorKind::Damaged`]: the granules are not those of an identifier.
+    /// [`ErrorKind::DatasetUnknown`], [`ErrorKind::Withdrawn`]; [`ErrorDetail::FollowsPrimary`]: the dataset is
+    /// a mirror; [`ErrorDetail::NothingToCorrect`]: all changes, or none, are after the time;
+    /// [`ErrorKind::TooLong`]: the name with its suffix is too long; [`ErrorKind::Damaged`]: the granules do
+    /// not match an identifier.
     pub fn correct_dataset(
         &self,
         name: &DatasetName,
@@ -100,7 +100,7 @@ impl Registry {
             let last = after.map(Moment::last_instant);
             check_changes(transaction, &old, after)?;
             let (recorded, _) = self.record(transaction, None, Timestamp::MIN)?;
-            // The names and the keys of datasets are given under this lock.
+            // The names and the keys of datasets are assigned under this lock.
             transaction.lock_registry()?;
             let kept_as = unused_name(transaction, &old.dataset.name, recorded)?;
             let correction = Correction::new(recorded, last, kept_as);
@@ -118,7 +118,7 @@ impl Registry {
     }
 }
 
-/// Refuses a dataset that is pulled from a primary.
+/// Rejects a dataset that is pulled from a primary.
 fn refuse_mirror(transaction: &Transaction, stored: &StoredDataset) -> Result<()> {
     let sources = transaction.mirror_sources(stored.key)?;
     match sources.into_iter().find(|(_, source)| source.pulled.is_some()) {
@@ -131,7 +131,7 @@ fn refuse_mirror(transaction: &Transaction, stored: &StoredDataset) -> Result<()
     }
 }
 
-/// Refuses a time that leaves all changes, or none.
+/// Rejects a time if all changes are after it, or none.
 fn check_changes(
     transaction: &Transaction,
     stored: &StoredDataset,
@@ -156,7 +156,7 @@ fn check_changes(
     }
 }
 
-/// The name of the earlier history: `NAME.before-DATE`, or with `-2`, `-3`, … if that is in use.
+/// The name of the earlier history: `NAME.before-DATE`, or with `-2`, `-3`, … if that name is in use.
 fn unused_name(
     transaction: &Transaction,
     name: &DatasetName,
@@ -177,8 +177,8 @@ fn unused_name(
     }
 }
 
-/// Gives the names, the DOI and the limits of a dataset to a new one, and withdraws it under another name. Returns
-/// what it is then, and the new one. The versions of the records are still those from before.
+/// Moves the names, the DOI and the limits of a dataset to a new one, and withdraws the old one under another
+/// name. Returns the old and the new one. The versions of their metadata are not updated yet.
 fn exchange(
     transaction: &Transaction,
     old: &StoredDataset,
@@ -206,7 +206,8 @@ fn exchange(
     Ok((kept, new))
 }
 
-/// Copies the history of a dataset up to a time into a new one, computes its checkpoints and proves all of it.
+/// Copies the history of a dataset up to a time into a new one, computes its checkpoints and verifies all of
+/// it.
 fn copy_history(
     registry: &Registry,
     transaction: &Transaction,
@@ -247,8 +248,7 @@ fn copy_history(
     prove_dataset(registry, transaction, (&new.dataset.name, new.key))
 }
 
-/// Copies how far the checks of files have come, and what they found: as far as it is true of the files that the
-/// new history has.
+/// Copies the progress and the findings of file checks, as far as they apply to the files of the new history.
 fn copy_checks(
     transaction: &Transaction,
     old: DatasetKey,
@@ -266,7 +266,7 @@ fn copy_checks(
     }
     for root in &mut roots {
         root.lock = None;
-        // A check that is under way has looked at granules of the earlier history.
+        // A check that is under way has read granules of the earlier history.
         if has_other_files || root.started.is_some() {
             let since = root.since.filter(|_| !has_other_files);
             *root = RootState {
@@ -284,7 +284,7 @@ fn copy_checks(
     for finding in transaction.all::<OpenFinding>(old, Vec::new()) {
         let finding = finding?;
         let granule = [finding.granule.as_str()];
-        // Files that no granule has are looked for again by the next check.
+        // The next check looks again for files that belong to no granule.
         if finding.granule.is_empty() {
             continue;
         }

@@ -1,11 +1,10 @@
 //! Adds changes to a history: rows of granules and of their content, chain, digest, checkpoints and history
 //! rows.
 //!
-//! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
-//! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
-//! granules after the last checkpoint before the first event, for all instants together, which also
-//! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
-//! are stored, without being read again.
+//! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine reads their
+//! events in canonical order, a batch of granules at a time. It costs one pass over the granules after the last
+//! checkpoint before the first event, for all instants together. The pass also verifies the identifier in force
+//! ([`Pass`]). New granules after all others are hashed as they are stored, and not read again.
 
 use super::applied::{ChangeReport, Tally, record};
 use super::guard::{Guard, MAX_EXAMPLES};
@@ -25,14 +24,13 @@ use crate::registry::staging::check_limits;
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
-/// Adds events, which must be in order of granule and then of time, to a history. `count` is about
-/// how many there are.
+/// Adds events to a history. They must be in order of granule and then of time. `count` is their approximate
+/// number.
 ///
 /// # Errors
 ///
-/// The error of a refused change: an event is refused;
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
-/// that the history states.
+/// The error of a refused change: an event is rejected; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the
+/// granules that were read are not those of the history.
 pub(super) fn add(
     target: &Target<'_>,
     conduct: Conduct,
@@ -51,24 +49,25 @@ pub(super) fn add(
     entry.finish()
 }
 
-/// Stores the granule rows, and then hashes them and adds the rows of the history.
+/// Stores the granule rows, then hashes them and adds the rows of the history.
 struct Entry<'a> {
     target: &'a Target<'a>,
     conduct: Conduct,
     timeline: Timeline,
     tallies: Vec<Tally>,
-    /// What was done so far, without the instances and the effort.
+    /// The report so far, without the instances and the effort.
     applied: ChangeReport,
     /// Whether the dataset holds the granule of the first event or one after it. `None` until this
     /// is known.
     holds_from_first: Option<bool>,
-    /// Whether checks have found something in files of the dataset. `None` until a granule is deleted.
+    /// Whether checks have findings about files of the dataset. `None` until a granule is deleted, or its
+    /// contents change.
     has_findings: Option<bool>,
     /// The pass from the point at which the chain is resumed. `None` until an event changes
     /// something.
     pass: Option<Pass<'a>>,
     look_ups: LookUps,
-    /// The first refusal of a change that can have several, and how many there are.
+    /// The first refusal of a change that can have several, and the number of further ones.
     refused: Option<(Error, u64)>,
     guard: Guard,
 }
@@ -76,18 +75,18 @@ struct Entry<'a> {
 /// The rows that the events of a batch change.
 struct Rows<'event> {
     new: Vec<NewPeriod<'event>>,
-    /// What becomes known of granules, by granule and then by time.
+    /// The new contents of granules, by granule and then by time.
     contents: Vec<StoredContent>,
-    /// The granules whose present period ends, each at its own time.
+    /// The granules whose present period ends, each with the time of its end.
     ends: Vec<(&'event GranuleId, Timestamp)>,
 }
 
-/// The start of the period in which a granule is held, while its events are replayed.
+/// The start of the present holding period of a granule, while its events are replayed.
 enum Held<'event, 'stored> {
     No,
-    /// Before the events.
+    /// It began before the events.
     Stored(&'stored Holding),
-    /// With one of the events.
+    /// It began with one of the events.
     New(&'event Event),
 }
 
@@ -123,7 +122,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Stores the events of a few granules, each of which has all of its events.
+    /// Stores all events of a few granules.
     fn enter_granules(&mut self, by_granule: &[&[MergedEvent]]) -> Result<()> {
         let Target { transaction, dataset, .. } = *self.target;
         let ids: Vec<&str> =
@@ -155,7 +154,7 @@ impl<'a> Entry<'a> {
             let of_id = place.ok().and_then(|place| known.get(place));
             self.enter_granule(events, of_granule, of_id, &mut rows)?;
         }
-        // A granule that is deleted and ingested again has one open period at a time.
+        // A granule that is deleted and ingested again has only one open period at a time.
         transaction.end_periods(dataset, &rows.ends)?;
         self.forget_findings(&rows)?;
         transaction.insert_periods(dataset, &rows.new)?;
@@ -168,8 +167,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Removes what checks have found in the files of granules that are deleted, or of which something else
-    /// becomes known.
+    /// Removes the findings about files of granules that are deleted, or whose contents change.
     fn forget_findings(&mut self, rows: &Rows<'_>) -> Result<()> {
         let Target { transaction, dataset, .. } = *self.target;
         let ends = rows.ends.iter().map(|(granule_id, _)| granule_id.as_str());
@@ -191,8 +189,8 @@ impl<'a> Entry<'a> {
         transaction.delete_fixity_findings_of(dataset, &ids)
     }
 
-    /// Whether no stored period can matter to events: the dataset has no history, or all of them are
-    /// later than it and it holds neither the granule of the first event of all nor any after it.
+    /// Whether no stored period can matter to the events: the dataset has no history; or all events are later
+    /// than its history, and it holds neither the granule of the very first event nor any after it.
     fn is_after_all(&mut self, by_granule: &[&[MergedEvent]]) -> Result<bool> {
         let mut events = by_granule.iter().copied().flatten().map(|merged| &merged.event);
         let (Some(last), Some(first)) = (self.target.last(), events.clone().next()) else {
@@ -207,8 +205,8 @@ impl<'a> Entry<'a> {
         Ok(!holds && events.all(|event| event.at > last))
     }
 
-    /// Replays the events of one granule, which is alternately ingested and deleted, and of which more
-    /// becomes known while it is held.
+    /// Replays the events of one granule, which is alternately ingested and deleted, and whose content changes
+    /// while it is held.
     fn enter_granule<'event>(
         &mut self,
         events: &'event [MergedEvent],
@@ -220,14 +218,14 @@ impl<'a> Entry<'a> {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
             _ => Held::No,
         };
-        // What is known now, and what was known last.
+        // The content that was recorded last, and the content now.
         let mut last = known.map(|known| known.content.clone()).unwrap_or_default();
         let mut now = match (&held, known) {
             (Held::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
             _ => Content::default(),
         };
         for at_once in events.chunk_by(|one, next| one.event.at == next.event.at) {
-            // Rows of a table that begin when others end continue the holding.
+            // In a table, a row that begins when another ends continues the holding period.
             let kinds = [EventKind::Deleted, EventKind::Ingested];
             let continues = self.conduct == Conduct::History
                 && at_once.iter().map(|merged| merged.event.kind).take(2).eq(kinds);
@@ -297,7 +295,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// What is known of a granule that is ingested. `last` is what was known of it when it was held before.
+    /// The content of a granule that is ingested. `last` is its content when it was held before.
     fn first_known(
         &mut self,
         event: &Event,
@@ -320,7 +318,7 @@ impl<'a> Entry<'a> {
         Ok(stated.clone())
     }
 
-    /// Takes what is stated of a granule that stays held.
+    /// Updates the content of a granule that stays held.
     fn state(
         &mut self,
         event: &Event,
@@ -363,7 +361,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Refuses an id that may not be ingested, unless it comes back with an earlier set.
+    /// Rejects an id that may not be ingested, unless a revert brings it back.
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
@@ -378,8 +376,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Counts an event that changes something, and keeps its granule as an example if there is room and it is
-    /// not the last one. The first such event decides where to resume, before any row is changed.
+    /// Counts an event that changes something. Adds its granule to the examples if there is room, unless it is
+    /// the last example. The first such event decides where to resume, before any row is changed.
     fn tally(&mut self, event: &Event, kind: EventKind) -> Result<&mut Tally> {
         if let Some(refusal) = &self.target.refusal {
             return Err(refusal.clone());
@@ -402,8 +400,7 @@ impl<'a> Entry<'a> {
         Ok(tally)
     }
 
-    /// Whether the options say that granules to ingest that are held, or granules to delete that are
-    /// not, are skipped.
+    /// Whether the options skip granules to ingest that are held, or granules to delete that are not.
     fn skips(&self, kind: EventKind) -> bool {
         let options = self.target.options;
         !matches!(self.conduct, Conduct::History | Conduct::Revert)
@@ -415,7 +412,7 @@ impl<'a> Entry<'a> {
             }
     }
 
-    /// Counts the events that repeat the previous one, if repetitions are to be skipped.
+    /// Counts the events that repeat the previous one, if repetitions are skipped.
     fn skip_repetitions(&mut self, merged: &MergedEvent) -> Result<()> {
         let kind = merged.event.kind;
         match &merged.repetition {
@@ -430,7 +427,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Counts an event that is already stored, and refuses any other, which would rewrite history.
+    /// Counts an event that is already stored. Rejects any other, because it would rewrite history.
     fn skip_stored(&mut self, event: &Event, kind: EventKind, stored: &[Holding]) -> Result<()> {
         let is_held_at = |period: &Holding| {
             period.ingested <= event.at && period.deleted.is_none_or(|deleted| event.at < deleted)
@@ -450,7 +447,7 @@ impl<'a> Entry<'a> {
         Err(Error::not_after_last(event.at, last).at(event.location.clone()))
     }
 
-    /// Proves the instance in force at a time, and the one before it.
+    /// Verifies the instance in force at a time, and the previous one.
     fn prove_until(&self, at: Timestamp) -> Result<()> {
         let Target { registry, transaction, dataset, .. } = *self.target;
         let before = Timestamp::from_micros(at.as_micros() - 1);
@@ -496,7 +493,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Keeps the first refusal of a change, and counts further ones of the same kind.
+    /// Stores the first refusal of a change, and counts further ones of the same kind.
     fn refuse(&mut self, refusal: Error) -> Result<()> {
         match &mut self.refused {
             None => self.refused = Some((refusal, 0)),
@@ -547,7 +544,8 @@ fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
     }
 }
 
-/// Refuses an event that is already stored and states other bytes of files, of which the same is known since.
+/// Rejects an event that is already stored, but whose content contradicts the content recorded since that time
+/// or earlier.
 fn refuse_other_content(
     event: &Event,
     stated: Option<&Content>,

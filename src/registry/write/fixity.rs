@@ -1,9 +1,9 @@
-//! Records how far a check of files has come, and what is wrong.
+//! Records the progress and the findings of a check of files.
 //!
-//! What is kept of a root is a cursor, and the files that are not as recorded now. A cycle checks each
-//! granule of the dataset once; a run goes on where the one before has ended, or begins a cycle. One run
-//! at a time checks the files at a root: it locks the root until [`LOCK_MICROS`] after its last save, so
-//! that the root of a run that was killed is free again after that time.
+//! The registry stores a cursor for each root, and the files that are not as recorded now. A cycle checks each
+//! granule of the dataset once. A run continues where the previous run ended, or begins a cycle. Only one run
+//! at a time checks the files at a root. It locks the root until [`LOCK_MICROS`] after its last save, so the
+//! root of a killed run is free again after that time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -16,49 +16,49 @@ use crate::registry::look_ups::{LookUps, bytes_of_contents};
 use crate::registry::snapshot::{Granule, Reads, dataset_of};
 use crate::store::{DatasetKey, OpenFinding, RootState, StoredContent, Transaction};
 
-/// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
-/// than this from now was taken by a clock that was ahead, and does not hold.
+/// The duration of a lock. It is renewed whenever the check is saved, once a minute. A lock that ends later
+/// than this from now was taken by a clock that was ahead, and is ignored.
 const LOCK_MICROS: i64 = 600 * 1_000_000;
 
-/// How many findings are kept until they are saved.
+/// The number of unsaved findings at which they should be saved.
 const MOST_UNSAVED: usize = 1_000;
 
-/// How many files that no granule has are recorded.
+/// The greatest number of recorded files that belong to no granule.
 const MOST_UNEXPECTED: usize = 10_000;
 
-/// The greatest length of the name of a root, which is a part of a key.
+/// The greatest length of the name of a root in bytes. The name is a part of a key.
 const MAX_ROOT_BYTES: usize = 512;
 
-/// What a check of files is called, and where it begins.
+/// The root and the mode of a check of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCheck {
     /// The name of the root directory.
     pub root: String,
-    /// Whether it goes on where the last one has ended.
+    /// Whether it continues where the last check ended.
     pub is_rolling: bool,
-    /// Whether it is recorded. What is not recorded is only begun at the right granule.
+    /// Whether it is recorded. If not, a rolling check still begins at the recorded granule.
     pub is_recorded: bool,
 }
 
 /// A check of the files of a set.
 ///
-/// The files are those of [`FileCheck::granules`]. Once they were all checked, in their order, or no
-/// further one is, [`FileCheck::finish`] saves the rest.
+/// The files are those of [`FileCheck::granules`], in their order. When all are checked, or no more will be,
+/// [`FileCheck::finish`] saves the rest.
 pub struct FileCheck {
     registry: Registry,
     set: Set,
     root: String,
-    /// By which the lock of the root is known. `None` means that nothing is recorded.
+    /// The owner of the lock of the root. `None` means that nothing is recorded.
     locked_by: Option<String>,
-    /// Everything up to this granule was checked and saved. `None` means nothing yet.
+    /// The granule up to which everything was checked and saved. `None` means nothing yet.
     saved: Option<String>,
-    /// The last granule whose files were all checked, if it is after the one that was saved.
+    /// The last granule whose files were all checked, if that is not saved yet.
     checked: Option<String>,
-    /// What was found in the granules that were checked since the last save.
+    /// The results for the granules that were checked since the last save.
     unsaved: Tally,
-    /// What was found so far in the first of those that are being checked.
+    /// The results so far for the first granule that is being checked.
     granule: Tally,
-    /// The files that no granule has, and whether these are all of them.
+    /// The files that belong to no granule. `has_unexpected` means that these are all of them.
     unexpected: BTreeMap<String, OpenFinding>,
     has_unexpected: bool,
     begun: Arc<Mutex<Begun>>,
@@ -66,16 +66,16 @@ pub struct FileCheck {
 
 crate::model::debug_fields!(FileCheck: registry, set, root);
 
-/// The granules that were handed out, and not checked yet.
+/// The granules that were returned to the caller, and are not checked yet.
 #[derive(Default)]
 struct Begun {
-    /// Each with the number of its files.
+    /// Each granule with the number of its files.
     granules: VecDeque<(GranuleId, usize)>,
-    /// Whether the last granule of the set was handed out.
+    /// Whether the last granule of the set was returned.
     is_over: bool,
 }
 
-/// A panic cannot leave it in an inconsistent state, so a poisoned lock is used as well.
+/// A panic cannot leave the state inconsistent, so a poisoned lock is used, too.
 fn lock(begun: &Mutex<Begun>) -> MutexGuard<'_, Begun> {
     begun.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -87,16 +87,17 @@ struct Tally {
     found: Vec<OpenFinding>,
 }
 
-/// What was found of one file: its status, what is recorded, and what was found instead.
+/// A problem with one file: its status, what is recorded, and what was found instead.
 type FoundProblem = (&'static str, Option<String>, Option<String>);
 
 impl Registry {
-    /// Begins to check the files of a set. The check of the files that a dataset holds now can be recorded.
+    /// Begins to check the files of a set. A check of the files that a dataset holds now can be recorded.
     ///
     /// # Errors
     ///
     /// Those of the store: the registry cannot be written; [`ErrorDetail::BeingChecked`]: another run is
-    /// checking the files at this root; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the name of the root.
+    /// checking the files at this root; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the name of the root
+    /// is too long.
     pub fn check_files(&self, set: &Set, check: NewCheck) -> Result<FileCheck> {
         let NewCheck { root, is_rolling, is_recorded } = check;
         if root.len() > MAX_ROOT_BYTES {
@@ -105,7 +106,7 @@ impl Registry {
         let locked_by = is_recorded.then(|| format!("{:016x}", RandomState::new().hash_one(&root)));
         let dataset = set.dataset();
         let saved = match &locked_by {
-            // A registry that cannot be written is found out before a file is read.
+            // If the registry cannot be written, this fails before a file is read.
             Some(by) => self.write(|transaction| {
                 let (key, name) = dataset_of(transaction, dataset)?;
                 let now = self.now();
@@ -154,8 +155,8 @@ impl Registry {
         })
     }
 
-    /// Forgets that files of a dataset were checked at a root, which is no longer used, and what was found
-    /// there. Returns how many findings that were. `None` means that no file was checked there.
+    /// Forgets the checks at a root of a dataset that is no longer used, and their findings. Returns the number
+    /// of findings. `None` means that no file was checked there.
     pub fn forget_root(&self, dataset: &DatasetName, root: &str) -> Result<Option<u64>> {
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
@@ -171,8 +172,8 @@ impl Registry {
 }
 
 impl FileCheck {
-    /// The granules that are to be checked, with what is recorded of their files. A granule of which
-    /// nothing is recorded counts as one file.
+    /// The granules to check, with the recorded metadata of their files. A granule without recorded files
+    /// counts as one file.
     pub fn granules(&self) -> Result<impl Iterator<Item = Result<Granule>> + use<>> {
         let after =
             self.saved.as_deref().map(GranuleId::new).transpose().map_err(Error::damaged)?;
@@ -193,8 +194,9 @@ impl FileCheck {
         }))
     }
 
-    /// A file of the first granule that was not finished was checked; so many bytes of it were read.
-    /// `found`: its status, what is recorded, and what was found instead, if it is not as recorded.
+    /// Adds a checked file of the first granule that is not finished. `bytes` is the number of bytes that were
+    /// read. `found` is set if the file is not as recorded: its status, what is recorded, and what was found
+    /// instead.
     pub fn add(
         &mut self,
         granule_id: &GranuleId,
@@ -221,9 +223,9 @@ impl FileCheck {
         }
     }
 
-    /// A file of the root that no granule has. All of them are added after the files of the granules.
+    /// Adds a file of the root that belongs to no granule. Called after all files of granules were added.
     pub(crate) fn add_unexpected(&mut self, path: &str, status: &'static str) {
-        // A longer path can be that of no granule, and may be too long for a key.
+        // A longer path can belong to no granule, and may be too long for a key.
         if path.len() <= FilePath::MAX_BYTES && self.unexpected.len() < MOST_UNEXPECTED {
             self.unexpected.insert(path.to_owned(), self.finding("", path, (status, None, None)));
         }
@@ -236,40 +238,39 @@ impl FileCheck {
         (status, expected, found): FoundProblem,
     ) -> OpenFinding {
         let (root, granule, path) = (self.root.clone(), granule.to_owned(), path.to_owned());
-        // When it is saved, it is known when it was seen first.
+        // When it was first seen is looked up when it is saved.
         let (status, first_seen) = (status.to_owned(), Timestamp::EPOCH);
         OpenFinding { root, granule, path, status, expected, found, first_seen }
     }
 
-    /// All files that no granule has were added.
+    /// Records that all files that belong to no granule were added.
     pub(crate) fn end_unexpected(&mut self) {
         self.has_unexpected = true;
     }
 
-    /// Whether it is recorded.
+    /// Whether the check is recorded.
     pub fn is_recorded(&self) -> bool {
         self.locked_by.is_some()
     }
 
-    /// Whether so much was found that it should be saved.
+    /// Whether there are so many findings that they should be saved.
     pub(crate) fn is_full(&self) -> bool {
         self.unsaved.found.len() >= MOST_UNSAVED
     }
 
-    /// Saves what was checked, without a gap, and renews the lock. It is called once a minute, also while
-    /// one file is being read.
+    /// Saves the results up to the first unchecked granule, and renews the lock. Called once a minute, even
+    /// while one file is being read.
     ///
     /// # Errors
     ///
-    /// The error of a registry: what was not saved is saved the next time.
-    /// [`ErrorDetail::BeingChecked`]: another run has the lock, or the root was forgotten, so that nothing more
-    /// is saved.
+    /// The error of a registry: what was not saved is saved the next time. [`ErrorDetail::BeingChecked`]:
+    /// another run has the lock, or the root was forgotten, so nothing more is saved.
     pub fn save(&mut self) -> Result<()> {
         let up_to = self.checked.clone();
         self.save_up_to(up_to.as_deref(), Going::On)
     }
 
-    /// Saves the rest and ends the lock. Returns whether all files up to the end of the set were checked.
+    /// Saves the rest and releases the lock. Returns whether all files up to the end of the set were checked.
     ///
     /// # Errors
     ///
@@ -326,7 +327,7 @@ impl FileCheck {
         Ok(())
     }
 
-    /// What is to be stored of what was found. What was found before keeps the time when it was.
+    /// The findings to be stored. A finding that was stored before keeps the time when it was first seen.
     fn found(
         &self,
         transaction: &Transaction,
@@ -354,7 +355,7 @@ impl FileCheck {
         Ok(found)
     }
 
-    /// What was found in granules that were not deleted meanwhile, and of which nothing else became known
+    /// The findings about granules that were not deleted meanwhile, and whose contents did not change
     /// meanwhile.
     fn still_held(&self, transaction: &Transaction, key: DatasetKey) -> Result<Vec<OpenFinding>> {
         let mut found = self.unsaved.found.clone();
@@ -389,14 +390,14 @@ impl FileCheck {
     }
 }
 
-/// How a check goes on after it was saved.
+/// How a check continues after it was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Going {
     /// Further files are checked.
     On,
-    /// It has ended before the end of the set.
+    /// The check ended before the end of the set.
     NoFurther,
-    /// It has come to the end of the set.
+    /// The check reached the end of the set.
     ToTheEnd,
 }
 

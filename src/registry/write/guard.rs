@@ -1,8 +1,8 @@
-//! What a change may delete, add and replace: the guards against a listing that was cut, or is of another
-//! dataset. The default limits are in [`Limits`].
+//! Limits what a change may delete, add and replace. This guards against a listing that was truncated, or
+//! belongs to another dataset. The default limits are in [`Limits`].
 //!
-//! A guard does not end a change: its refusal is returned when the result is known ([`Target::accept`]), so that
-//! it can name the set that would have to be expected.
+//! A guard does not end a change. Its refusal is returned when the result is known ([`Target::accept`]), so
+//! that it can name the set to expect.
 
 use super::odd_ids::OddIds;
 use super::target::{Conduct, Target};
@@ -12,11 +12,10 @@ use crate::model::{
     ContentConflict, Event, EventKind, GranuleId, Limits, SourceLocation, plural, quoted,
 };
 
-/// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
-/// those of which other bytes are stated.
+/// The greatest number of granules that are named as examples of each of ingests, deletions and replacements.
 pub(crate) const MAX_EXAMPLES: usize = 3;
 
-/// What a change deletes, adds and replaces, to be compared with limits.
+/// The deletions, additions and replacements of a change, which are compared with limits.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     /// The limits of deletions and additions. `None` means that they are not guarded.
@@ -24,12 +23,12 @@ pub(super) struct Guard {
     deleted: Side,
     added: Side,
     likeness: Likeness,
-    /// The new ids with a blank. `None` means that they are not guarded.
+    /// The new ids that contain a blank. `None` means that they are not guarded.
     odd_ids: Option<OddIds>,
     replacements: Option<Replacements>,
 }
 
-/// How many granules there are, and the first of them in words.
+/// The number of granules, and the first of them as text.
 #[derive(Debug, Default)]
 struct Side {
     count: u64,
@@ -37,8 +36,8 @@ struct Side {
 }
 
 impl Guard {
-    /// The guard of a change. An import and a revert state what has happened, and have none. A pull has limits
-    /// only: it follows a history.
+    /// The guard of a change. Imports and reverts repeat what has happened, and have no guard. A pull follows a
+    /// history, and has limits only.
     pub fn of(target: &Target<'_>, conduct: Conduct) -> Self {
         let limits = target.options.limits.map(|limits| limits.or(target.limits));
         match conduct {
@@ -59,8 +58,8 @@ impl Guard {
         self.likeness.begin(target)
     }
 
-    /// Counts a granule that the change deletes or adds. An id that was typed is not counted: whoever types it
-    /// means it.
+    /// Counts a granule that the change deletes or adds. Ids that were typed are not counted: the user means
+    /// them.
     pub fn count(&mut self, target: &Target<'_>, event: &Event, kind: EventKind) -> Result<()> {
         let is_typed = matches!(event.location, Some(SourceLocation::Argument { .. }));
         if self.limits.is_none() || is_typed {
@@ -76,13 +75,13 @@ impl Guard {
                     odd_ids.observe(event);
                 }
             }
-            // The engine knows which of them replace something.
+            // The engine knows which of these events replace something.
             EventKind::Described | EventKind::Replaced => {}
         }
         Ok(())
     }
 
-    /// Counts a granule of which an event states other bytes than are known.
+    /// Counts a granule for which an event has different contents than recorded.
     pub fn count_replaced(&mut self, event: &Event, contradiction: &ContentConflict) {
         if let Some(replacements) = &mut self.replacements {
             replacements.add(event, contradiction);
@@ -94,7 +93,7 @@ impl Guard {
         self.replacements.as_ref().is_some_and(|it| it.replaced.count > 0)
     }
 
-    /// Why the change is refused. `None` means that it is not.
+    /// The reason to reject the change. `None` means that it is accepted.
     pub fn refusal(&self, target: &Target<'_>) -> Result<Option<Error>> {
         let of_numbers = self.limits.and_then(|limits| self.refusal_of_numbers(target, limits));
         if let Some(refusal) = of_numbers.or_else(|| self.refusal_of_unlike(target)) {
@@ -139,7 +138,7 @@ impl Guard {
 }
 
 impl Side {
-    /// Counts a granule, and names it if it is one of the first.
+    /// Counts a granule. Names it if it is one of the first.
     fn add(&mut self, name: impl FnOnce() -> String) {
         self.count += 1;
         if self.named.len() < MAX_EXAMPLES {
@@ -147,7 +146,7 @@ impl Side {
         }
     }
 
-    /// The first of them, and how many more there are.
+    /// The first granules, and the number of further ones.
     fn listed(&self, comma: &str, and: &str) -> String {
         let named = self.named.join(comma);
         match self.count - self.named.len() as u64 {
@@ -163,8 +162,8 @@ impl Side {
     }
 }
 
-/// The granules of which other bytes are stated than are known. Of a granule that comes back after its
-/// deletion, it is compared with what was known last.
+/// The granules that get different contents than recorded. A granule that comes back after its deletion is
+/// compared with its last contents.
 #[derive(Debug, Default)]
 struct Replacements {
     replaced: Side,
@@ -181,7 +180,7 @@ impl Replacements {
         self.first.get_or_insert_with(|| event.granule_id.clone());
     }
 
-    /// The refusal, naming the first of them, if they are more than the limits allow of the granules that are
+    /// The refusal, which names the first granules, if more are replaced than the limits allow for the granules
     /// held.
     fn refusal(&self, target: &Target<'_>, limits: Limits) -> Option<Error> {
         let (dataset, held) = (&target.name, target.held());

@@ -43,26 +43,26 @@ use crate::store::{DatasetKey, Transaction};
 /// ```
 #[derive(Debug, Default)]
 pub struct Import {
-    /// The options. The record of a log becomes that of the dataset, if the import creates it.
+    /// The options. If the import creates the dataset, it gets the metadata from the log.
     pub options: ChangeOptions,
-    /// The time after which events are refused as soon as they are added, instead of when the
-    /// import is applied, which may be minutes later. `None` means that they are refused only then.
+    /// Events after this time are rejected as soon as they are added. `None` means that they are rejected when
+    /// the import is applied, which may be minutes later.
     pub not_after: Option<Timestamp>,
-    /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
-    /// not. `None` means that it was not, or that there is no log.
+    /// When and why the dataset of a log was withdrawn, for the caller. The import does not withdraw its
+    /// dataset. `None` means that it was not withdrawn, or that there is no log.
     pub withdrawn: Option<Withdrawal>,
     /// The number of events that were not added, because their day is not over.
     pub left_out: u64,
-    /// Events at or after this time are left out and counted. A file that dates granules both with and
-    /// without a time needs this: a later event of a day would prevent an earlier one, which is left out
-    /// until the day is over, from ever being imported.
+    /// Events at or after this time are left out and counted. A file that dates granules both with and without
+    /// a time needs this. Otherwise, a later event of a day would forever prevent the import of an earlier one
+    /// that is left out until the day is over.
     pub until: Option<Timestamp>,
-    /// The time of the last change of the log that the events are of ([`Timestamp::MIN`]: it has none). `None` means
-    /// that they are not of a log.
+    /// The time of the last change of the log with the events ([`Timestamp::MIN`]: the log has no change).
+    /// `None` means that they are not from a log.
     pub(crate) end_of_log: Option<Timestamp>,
     staging: Staging,
     times: BTreeSet<Timestamp>,
-    /// The time of the last event: the next one mostly has the same.
+    /// The time of the event added last. The next one mostly has the same.
     last: Option<Timestamp>,
     results: Results,
     subsets: CitedSubsets,
@@ -79,9 +79,9 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// The error of a refused change: it is after [`Import::not_after`]. Conflicts between events
-    /// are found when the import is applied. [`ErrorKind::Temporary`](crate::ErrorKind::Temporary):
-    /// the temporary file cannot be written.
+    /// The error of a refused change: the event is after [`Import::not_after`]. Conflicts between events are
+    /// found when the import is applied. [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary
+    /// file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let at = event.at;
         if let Some(now) = self.not_after.filter(|now| at > *now) {
@@ -93,8 +93,8 @@ impl Import {
         self.staging.add(&event)
     }
 
-    /// Refuses the import unless this identifier, and this digest if there is one, is in force at this time.
-    /// `location` is where it was read, for messages.
+    /// Rejects the import unless this identifier, and this digest if there is one, is in force at this time.
+    /// `location` is their source, for messages.
     pub fn expect(
         &mut self,
         at: Timestamp,
@@ -121,8 +121,8 @@ impl Import {
         self.results.note_at(at)
     }
 
-    /// Keeps subsets and annotations that were written elsewhere, once the history has the changes that they
-    /// are of, in place of those so far.
+    /// Sets the subsets and annotations that were written elsewhere, instead of any before. They are stored
+    /// once the history has their changes.
     pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
         (self.subsets, self.annotations) = (subsets, annotations);
     }
@@ -132,16 +132,16 @@ impl Import {
         self.staging.count()
     }
 
-    /// Whether the events are of a log that ends before the last change of the dataset into which they were imported:
-    /// it is an older state, or the primary took a change out.
+    /// Whether the events are from a log that ends before the last change of the dataset. Then the log is an
+    /// older state, or the primary removed a change.
     pub fn is_stale(&self, applied: &ChangeReport) -> bool {
         let in_force = applied.in_force.as_ref().map(|in_force| in_force.timestamp);
         self.end_of_log.is_some_and(|end| in_force > Some(end))
     }
 
-    /// The time of the last change of the log up to which the dataset has the same history, if the dataset has had other
-    /// changes since. `None` means that it has had none, that they have no change in common, or that the events are
-    /// not of a log.
+    /// The time of the last change of the log up to which the dataset has the same history, if the dataset has
+    /// had other changes since. `None` means that it has had none, that they have no change in common, or that
+    /// the events are not from a log.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Import {
         })
     }
 
-    /// The number of distinct times of the events, each of which becomes a change.
+    /// The number of distinct times of the events. Each becomes a change.
     pub fn count_times(&self) -> u64 {
         self.times.len() as u64
     }
@@ -175,15 +175,15 @@ impl Import {
 impl Registry {
     /// Adds one change for the events of each distinct time, all in one transaction.
     ///
-    /// The events must be after the last change of the dataset, if there is one. Events that are
-    /// already stored are skipped, so a file can be imported again after it has grown. Costs a row
-    /// for each holding period, and one pass over the granules after the last checkpoint before the
-    /// first event, for all changes together. The memory depends on the number of distinct times.
+    /// The events must be after the last change of the dataset, if there is one. Events that are already stored
+    /// are skipped, so a file can be imported again after it has grown. Costs a row for each holding period.
+    /// Costs one pass over the granules after the last checkpoint before the first event, for all changes
+    /// together. The memory depends on the number of distinct times.
     ///
     /// # Errors
     ///
-    /// The error of a refused change: an event is refused, such as the ingest of a granule that is
-    /// held, the deletion of one that is not, or a time in the future or not after the last change;
+    /// The error of a refused change: an event is rejected. Examples are the ingest of a granule that is held,
+    /// the deletion of one that is not, and a time in the future or not after the last change.
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
     pub fn import(&self, dataset: &DatasetName, import: &Import) -> Result<ChangeReport> {
         self.import_and_remember(dataset, import, None)
@@ -202,12 +202,12 @@ impl Registry {
             let (key, applied) = import.apply(registry, transaction, dataset, &selected)?;
             let has_changed =
                 !applied.instances.is_empty() || applied.subsets > 0 || applied.annotations > 0;
-            // A dataset without a history is not added only to remember what was read for it.
+            // If a dataset has no history, it is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| applied.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
-                // If nothing was changed, no guard has checked the clock.
+                // If nothing changed, no guard has checked the clock.
                 let recorder = &self.confirming(import.options.expect.is_some());
                 remembered(&applied).save(recorder, transaction, key, latest)?;
             }
@@ -217,8 +217,8 @@ impl Registry {
 }
 
 impl Import {
-    /// Selects the subsets from the history that the dataset will have. The patterns are the primary's:
-    /// what they cost must not be spent while other writers wait.
+    /// Selects the subsets from the history that the dataset will have. The patterns are the primary's, so they
+    /// are not evaluated while other writers wait.
     fn select_subsets(
         &self,
         registry: &Registry,
@@ -284,7 +284,7 @@ impl Import {
             return Err(refusal.clone());
         }
         if applied.annotations > 0 {
-            // It may be one that was annotated.
+            // The instance in force may have been annotated.
             applied.in_force = transaction.instance_at(key, Timestamp::MAX)?;
         } else if let (Some(in_force), Some(_)) = (&mut applied.in_force, applied.instances.last())
         {

@@ -1,5 +1,4 @@
-//! The subsets that another registry cited, and their selection again, which proves that this history has
-//! them.
+//! Subsets that another registry cited. They are selected again, which proves that this history has them.
 
 use std::collections::BTreeMap;
 
@@ -20,27 +19,26 @@ use crate::registry::proof::{self, Recomputed};
 use crate::registry::verify::Selecting;
 use crate::store::{self, DatasetKey, Transaction};
 
-/// A subset that another registry cited, and that is to be kept here too, since its identifier must
-/// resolve.
+/// A subset that another registry cited. It is stored here, too, since its identifier must resolve.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CitedSubset {
     /// Its identifier.
     pub identifier: Identifier,
-    /// Its digest there. Here it may have another one: what is known of files may differ.
+    /// Its digest there. It may be different here, because other file metadata may be recorded.
     pub digest: Digest,
-    /// The time of the change from whose granules it was selected.
+    /// The time of the change whose granules it was selected from.
     pub timestamp: Timestamp,
-    /// How many granules it has.
+    /// The number of its granules.
     pub granules: u64,
     /// When it was first cited.
     pub cited: Timestamp,
-    /// The name of the file and the line where it was read, for messages.
+    /// The name of the file and the line, for messages.
     pub place: (String, u64),
 }
 
 impl CitedSubset {
-    /// Keeps the subset, unless it is kept already; returns whether it was new. What its patterns select
-    /// from an instance, or the granules that it names, must have the same identifier.
+    /// Stores the subset, unless it is stored already. Returns whether it was new. The granules that its
+    /// patterns select from an instance, or that it lists, must have the same identifier.
     fn keep(
         &self,
         members: &SubsetMembers,
@@ -70,7 +68,7 @@ impl CitedSubset {
         };
         let Recomputed { identifier, digest, granules } = match members {
             SubsetMembers::Patterns(_) => select(&instance)?,
-            // A look-up for each granule, as for each event.
+            // Costs a look-up for each granule, as for each event.
             SubsetMembers::Listed(listing) => {
                 identify_named(transaction, key, dataset, self.timestamp, listing)?
             }
@@ -95,15 +93,15 @@ impl CitedSubset {
     }
 }
 
-/// What the patterns of a subset select, and the whole set that they select it from. Both are empty if
-/// nothing was selected.
+/// The granules that the patterns of a subset select, and the whole set from which they are selected. Both are
+/// empty if nothing was selected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedSubset {
     all: Recomputed,
     part: Recomputed,
 }
 
-/// Where subsets are selected: from the rows of a dataset, which has none if it has no key yet.
+/// The dataset from whose rows subsets are selected. It has no rows if it has no key yet.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'read> {
     pub registry: &'read Registry,
@@ -112,14 +110,14 @@ pub(super) struct Origin<'read> {
     pub dataset: &'read DatasetName,
 }
 
-/// The memory that the patterns of one pass may take, in bytes.
+/// The greatest size of the patterns of one pass in memory, in bytes.
 const BATCH_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// About the bytes that a subset or a pattern takes in memory besides its text.
+/// The approximate size of a subset or a pattern in memory besides its text, in bytes.
 const OVERHEAD_BYTES: usize = 128;
 
-/// The subsets with patterns that one pass selects, by patterns and then by time, each with the numbers of
-/// its repetitions. Those whose only pattern is `*` are whole sets.
+/// The subsets with patterns that one pass selects, by patterns and then by time. Each has the numbers of all
+/// cited subsets with these patterns and this time. Subsets whose only pattern is `*` are whole sets.
 #[derive(Default)]
 struct Batch {
     subsets: BTreeMap<(Vec<Pattern>, Timestamp), Vec<usize>>,
@@ -134,7 +132,7 @@ impl Batch {
         self.subsets.entry((vec![any()], at)).or_default();
     }
 
-    /// Selects them in one pass over rows and events, as [`Changes`] combines them.
+    /// Selects the subsets in one pass over rows and events, as [`Changes`] combines them.
     fn select(
         self,
         from: Origin<'_>,
@@ -170,19 +168,19 @@ fn any() -> Pattern {
     "*".parse().expect("an asterisk is a pattern")
 }
 
-/// The changes of one granule, which are stored or are going to be.
+/// The changes of one granule: stored ones, and those of the events.
 struct Changes<Show> {
     granule_id: String,
     changes: Vec<(i64, EventKind)>,
-    /// What becomes known of it, at any time.
+    /// All its contents, each with its start.
     known: FilesOverTime,
     show: Show,
 }
 
 impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Changes<Show> {
-    /// Calls `show` for every period in which a granule is held, from when until when, with what is known of
-    /// it meanwhile, once the events were added to the rows. They are those of a log, in order of granule;
-    /// those that are stored are added once.
+    /// Calls `show` for every holding period of a granule, with its start and end, and with the contents during
+    /// it. The events are added to the rows. They must be those of a log, in order of granule. Events that are
+    /// already stored are added once.
     fn show_periods(
         from: Origin<'_>,
         events: impl Iterator<Item = Result<Event>>,
@@ -251,7 +249,7 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
                     show(ingested, Some(at))?;
                     since = None;
                 }
-                // An event that is stored, one that will be refused, or one of what is known.
+                // An event that is stored, one that will be rejected, or one with file metadata only.
                 _ => {}
             }
         }
@@ -261,8 +259,8 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
     }
 }
 
-/// Any number of cited subsets. One of them is in memory at a time: they are kept in a temporary file,
-/// each with its patterns, or with how many granules it names, whose ids follow in batches.
+/// Any number of cited subsets, in a temporary file. Only one is in memory at a time. Each is stored with its
+/// patterns, or with the number of its listed granules, whose ids follow in batches.
 #[derive(Debug, Default)]
 pub(crate) struct CitedSubsets {
     spool: Spool,
@@ -274,8 +272,8 @@ impl CitedSubsets {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
-    /// granule is named twice.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a granule is
+    /// listed twice.
     pub fn add(&mut self, subset: &CitedSubset, members: SubsetMembers) -> Result<()> {
         let (patterns, listing) = match members {
             SubsetMembers::Patterns(patterns) => (Some(patterns), Listing::default()),
@@ -295,8 +293,8 @@ impl CitedSubsets {
         self.count == 0
     }
 
-    /// Selects those with patterns that are not stored yet, from rows to which these events were added. The
-    /// result has an element for each subset.
+    /// Selects the subsets with patterns that are not stored yet, from rows to which these events are added.
+    /// The result has an element for each subset.
     ///
     /// Costs a pass over rows and events for all of them together, or one for each 8 MiB of patterns.
     ///
@@ -331,13 +329,13 @@ impl CitedSubsets {
         Ok(selected)
     }
 
-    /// Keeps those that are not kept already; returns how many were new. `selected` is what they selected
-    /// before the transaction began: it holds if it was selected from the same set, since what is
-    /// selected from a set never changes.
+    /// Stores the subsets that are not stored already. Returns the number of new ones. `selected` was selected
+    /// before the transaction began. It is valid if it was selected from the same set, since what is selected
+    /// from a set never changes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected): one has another identifier here;
+    /// [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected): a subset has a different identifier here;
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub(super) fn keep(
         &self,
@@ -356,8 +354,8 @@ impl CitedSubsets {
                 {
                     return Ok(*part);
                 }
-                // Another process changed the dataset in between, the name goes to a new dataset, or a row
-                // is damaged. One pass for all subsets, while others wait, is what remains.
+                // Another process changed the dataset meanwhile, the name goes to a new dataset, or a row is
+                // damaged. The remaining way is one pass for all subsets, while others wait.
                 let again = match &mut again {
                     Some(again) => again,
                     none => {

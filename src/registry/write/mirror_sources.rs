@@ -1,4 +1,4 @@
-//! Remembering what was read of a primary.
+//! Remembers what was read of a primary.
 
 use super::annotate::{KeptAnnotations, PrimaryAnnotations};
 use super::applied::ChangeReport;
@@ -13,32 +13,33 @@ use crate::store::{DatasetKey, StoredSource, Transaction};
 /// What was read of a primary, to be remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Remembered<'a> {
-    /// Where it is.
+    /// The source: a URL or an absolute path.
     pub source: &'a str,
     /// Whether the dataset is identical to it.
     pub is_identical: bool,
-    /// With which options the dataset was pulled from it. `None` means that it was only read.
+    /// The options with which the dataset was pulled from it. `None` means that it was only read.
     pub pulled_with: Option<&'a PrimaryOptions>,
     /// Whether its log was imported.
     pub is_imported: bool,
     /// Why the dataset may not be pulled from it. `None` means that it may.
     pub refusal: Option<&'a str>,
-    /// Whether its log continues what was read before: it is neither an older state of it nor another one.
+    /// Whether its log continues what was read before. If not, it is an older state of that log, or another
+    /// log.
     pub continues: bool,
-    /// Whether a pull has left files whose recorded checksums or sizes contradict this primary.
+    /// Whether a pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
-    /// The first change that is to be forgotten. `None` keeps all that was read before.
+    /// The number of the first change to forget. `None` keeps all that was read before.
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
     pub changes: Option<&'a LogChanges>,
 }
 
-/// The bytes of notes, and the number of changes, that are stored at once.
+/// The size of notes in bytes, and the number of changes, that are stored at once.
 const BATCH_BYTES: usize = 1_024 * 1_024;
 const BATCH_CHANGES: usize = 1_024;
 
 impl Remembered<'_> {
-    /// Remembers it within the transaction of what was made of it, so that neither is committed
+    /// Remembers the primary in the same transaction as the change from it, so that neither is committed
     /// without the other. `latest` is when the dataset was last changed, if that is known.
     pub(super) fn save(
         &self,
@@ -54,7 +55,7 @@ impl Remembered<'_> {
         let (recorded, _) = registry.record(transaction, latest, earliest)?;
         let stored = StoredSource {
             source: self.source.to_owned(),
-            // What is known of the primary is what was read before.
+            // If the log does not continue, the time of the earlier reading stays.
             read: before.map_or(recorded, |before| before.read),
             identical: self.is_identical.then_some(recorded),
             pulled: self.pulled_with.map(|options| LastPull { recorded, options: options.clone() }),
@@ -68,7 +69,7 @@ impl Remembered<'_> {
         }
         let last = transaction.last_change_read(dataset, source)?.map_or(0, |last| last.number);
         let (mut batch, mut bytes): (Vec<LogChange>, usize) = (Vec::new(), 0);
-        // Changes are remembered without gaps: those after one are not of a log that has them.
+        // Changes are remembered without gaps. Changes after a gap belong to another log.
         let mut next = last + 1;
         for change in changes.iter().flat_map(|changes| changes.iter()) {
             let change = change?;
@@ -94,23 +95,23 @@ impl Remembered<'_> {
     }
 }
 
-/// The first instant at which an attempt can have failed after a primary was read.
+/// The first instant at which an attempt after the last reading of a primary can have failed.
 fn after_read(source: &StoredSource) -> Timestamp {
     source.read.next().unwrap_or(source.read)
 }
 
-/// What a pull takes of a primary beside its granules.
+/// What a pull saves of a primary, besides its granules.
 pub(crate) struct Taken<'a> {
     /// `None` means that nothing is remembered of the primary.
     pub remembered: Option<Remembered<'a>>,
     pub annotations: &'a PrimaryAnnotations,
-    /// What the primary calls its dataset, for messages.
+    /// The primary's name for its dataset, for messages.
     pub primary: &'a DatasetName,
 }
 
 impl Taken<'_> {
-    /// Takes it, within the transaction of the pull, into a mirror with this instance in force, whose
-    /// annotations are then those that are kept.
+    /// Saves this within the transaction of the pull. `in_force` is the instance in force of the mirror; its
+    /// annotations are updated.
     pub(super) fn save(
         &self,
         registry: &Registry,
@@ -132,13 +133,13 @@ impl Taken<'_> {
 }
 
 impl Registry {
-    /// Takes what a primary has beside its granules into a dataset that holds them already. Nothing is
-    /// stored if the pull is only tried. Returns the instance in force, with its annotations.
+    /// Saves what a primary has besides its granules, for a dataset that already holds them. A dry run stores
+    /// nothing. Returns the instance in force, with its annotations.
     ///
     /// # Errors
     ///
-    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead); an annotation that
-    /// is of no change of the primary, or from the future.
+    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead); an annotation belongs
+    /// to no change of the primary, or is from the future.
     pub(crate) fn take(
         &self,
         dataset: &DatasetName,
@@ -162,7 +163,7 @@ impl Registry {
         })
     }
 
-    /// Remembers what was read of a log for a dataset, in a transaction of its own.
+    /// Remembers what was read of a log for a dataset, in a separate transaction.
     pub(crate) fn remember(
         &self,
         dataset: &DatasetName,

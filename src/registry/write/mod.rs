@@ -1,7 +1,6 @@
 //! Everything that changes a registry.
 //!
-//! All changes of a history are made by [`engine`]; the operations differ in where their events are
-//! read.
+//! [`engine`] makes all changes of a history. The operations differ in the source of their events.
 
 mod annotate;
 mod applied;

@@ -1,5 +1,5 @@
-//! Whether new ids of a listing have blanks, and hardly any id that the dataset holds has: such a line mostly has
-//! columns, or is the message of a program. The ids of a first listing are compared with each other.
+//! Finds new ids of a listing with blanks, if hardly any id that the dataset holds has one. Such a line mostly
+//! has columns, or is the message of a program. The ids of a first listing are compared with each other.
 
 use super::target::Target;
 use crate::error::{Error, ErrorKind, Result};
@@ -7,7 +7,7 @@ use crate::model::{Event, SourceLocation, Timestamp, plural, quoted};
 use crate::registry::snapshot::{Position, SetCursor};
 use crate::store::View;
 
-/// One id of so many that are held must have a blank, so that new ones may have one.
+/// New ids may have a blank if at least one in this many held ids has one.
 const USUAL: u64 = 100;
 
 /// The new ids with a blank.
@@ -16,15 +16,15 @@ pub(super) struct OddIds {
     /// The number of all new ids.
     added: u64,
     odd: Odd,
-    /// Those that look like a message rather than a name.
+    /// The ids that look like a message rather than a name.
     bare: Odd,
 }
 
-/// How many ids there are, and the first of them.
+/// The number of ids, and the first of them.
 #[derive(Debug, Default)]
 struct Odd {
     count: u64,
-    /// The first, as messages have it, and where it was read.
+    /// The first id, as it is quoted in messages, and its source location.
     first: Option<(String, SourceLocation)>,
 }
 
@@ -36,7 +36,7 @@ impl Odd {
 }
 
 impl OddIds {
-    /// Observes an id that is added. One that was not read from a line is the name of a file, or was typed.
+    /// Counts an id that is added. An id that was not read from a line is the name of a file, or was typed.
     pub fn observe(&mut self, added: &Event) {
         let id = added.granule_id.as_str();
         self.added += 1;
@@ -50,10 +50,10 @@ impl OddIds {
         }
     }
 
-    /// Why the ids are refused. `None` means that they are not.
+    /// The reason to reject the ids. `None` means that they are accepted.
     ///
-    /// Costs a pass over the ids held before the change if a new one has a blank, up to the first that are
-    /// sufficient.
+    /// If a new id has a blank, costs a pass over the ids held before the change. The pass ends when enough ids
+    /// with a blank are found.
     pub fn refusal(&self, target: &Target<'_>) -> Result<Option<Error>> {
         let (held, dataset) = (target.held(), &target.name);
         let odd = if held > 0 { &self.odd } else { &self.bare };
@@ -68,7 +68,8 @@ impl OddIds {
                 "{new} {verb} a blank, and fewer than 1 % of the {held} that {dataset} holds have one: {example}"
             )
         } else {
-            // Fewer than one in a hundred are names, as real collections have; more than half are of another kind.
+            // If fewer than one in a hundred have blanks, they are names, as real collections have. If more
+            // than half have blanks, the ids are of another kind.
             if odd.count * USUAL < self.added || odd.count * 2 > self.added {
                 return Ok(None);
             }
@@ -83,7 +84,7 @@ impl OddIds {
     }
 }
 
-/// Whether an id has a word of lower-case letters between blanks, and no extension, as the names of files have.
+/// Whether an id has a word of lower-case letters between blanks, and no extension like the name of a file.
 fn is_prose(id: &str) -> bool {
     let extension = id.rsplit_once('.').map_or("", |(_, extension)| extension);
     let is_file = (1..=6).contains(&extension.len())
@@ -95,7 +96,7 @@ fn is_prose(id: &str) -> bool {
     !is_file && id.trim().contains(' ') && id.split(' ').any(is_word)
 }
 
-/// Whether one of a hundred ids that were held before the change has a blank.
+/// Whether at least one in a hundred ids that were held before the change has a blank.
 fn are_usual(target: &Target<'_>) -> Result<bool> {
     let (view, dataset): (&View, _) = (target.transaction, target.dataset);
     let last = target.last().unwrap_or(Timestamp::MIN);

@@ -1,5 +1,5 @@
-//! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
-//! the last id of each worker is stored in the registry.
+//! Leases payment ids. No id is issued twice, even after a crash or if a clock goes back: the last id of each
+//! worker is stored in the registry.
 
 use crate::error::{Error, ErrorDetail, Result};
 use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
@@ -18,20 +18,17 @@ pub struct Lease {
 }
 
 impl Registry {
-    /// Leases ids for the present second or, if the clock went back by a few seconds, for the last
-    /// one used.
+    /// Leases ids for the present second. If the clock went back by a few seconds, leases ids for the last
+    /// second used.
     ///
-    /// The clock is read while the write lock is held, since a time that was read before a long wait
-    /// would look like a clock that went back. Leased ids are stored in one transaction before they
-    /// are returned: a crash can waste ids, but not repeat them. Nothing is locked while a caller
-    /// waits until [`Lease::more_at`].
+    /// The clock is read while the write lock is held. A time that was read before a long wait would look like
+    /// a clock that went back. Leased ids are stored in one transaction before they are returned: a crash can
+    /// waste ids, but not repeat them. Nothing is locked while a caller waits until [`Lease::more_at`].
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): the clock is before the epoch, after
-    /// the last second, or far behind the worker's last id;
-    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): the registry issues ids with
-    /// another scheme;
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): the clock is before the epoch, after the last
+    /// second, or far behind the worker's last id; or the registry issues ids with another scheme.
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
     pub fn lease_payment_ids(&self, scheme: Scheme, worker: Worker, count: u64) -> Result<Lease> {
         self.write(|transaction| {
@@ -40,7 +37,7 @@ impl Registry {
         })
     }
 
-    /// Stores ids of the old scheme, which are then never issued. Returns how many are new.
+    /// Stores ids of the old scheme, which are then never issued. Returns the number of new ones.
     pub fn reserve_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
         let ids: Vec<&str> = ids.iter().map(PaymentId::as_str).collect();
         self.write(|transaction| Ok((transaction.insert_payments_taken(&ids)?, End::Commit)))

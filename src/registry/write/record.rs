@@ -1,4 +1,4 @@
-//! Adds, edits, renames, withdraws and reinstates the records of datasets, and keeps every version.
+//! Adds, edits, renames, withdraws and reinstates datasets, and stores every version of their metadata.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::model::{
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, RootState, StoredDataset, Transaction, Withdrawn};
 
-/// What a setting that may be given does to the one that is kept.
+/// An edit of an optional setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Edit<T> {
     /// Leaves the field unchanged.
@@ -34,16 +34,16 @@ impl<T> Edit<T> {
     }
 }
 
-/// Whether a dataset may get the DOI of another one.
+/// Whether a dataset may get the DOI of another dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedDoi {
     /// It may not.
     Refused,
-    /// It may: the DOI is that of both.
+    /// It may. Both datasets then have the DOI.
     Accepted,
 }
 
-/// A whole record, as it is stored in a version.
+/// All metadata of a dataset, as it is stored in a version.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -60,16 +60,15 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or
-    /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
-    /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a
-    /// control character.
+    /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or once had it
+    /// and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another dataset has the DOI;
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the metadata has a control character.
     pub fn add_dataset(&self, dataset: &DatasetMetadata) -> Result<()> {
         self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused)
     }
 
-    /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if
-    /// `shared_doi` says so.
+    /// Adds a dataset with its own limits, which a `sync` obeys. `shared_doi` decides if another dataset may
+    /// have the same DOI.
     pub fn add_dataset_with(
         &self,
         dataset: &DatasetMetadata,
@@ -86,13 +85,13 @@ impl Registry {
         })
     }
 
-    /// Edits the record of a dataset, all but its name. Its history and identifiers do not change.
+    /// Edits the metadata of a dataset, except its name. Its history and identifiers do not change.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another dataset has the new DOI;
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a control character.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the metadata has a control character.
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
@@ -101,8 +100,8 @@ impl Registry {
         self.edit_dataset_with(name, SharedDoi::Refused, |dataset, _| edit(dataset))
     }
 
-    /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so, and
-    /// its limits.
+    /// Edits the metadata of a dataset and its limits. `shared_doi` decides if another dataset may have its new
+    /// DOI.
     pub fn edit_dataset_with(
         &self,
         name: &DatasetName,
@@ -126,8 +125,8 @@ impl Registry {
         })
     }
 
-    /// Renames a dataset. It is still found by its former name, which no other dataset can get before
-    /// this one is withdrawn. From then on, the name leads to the other dataset only.
+    /// Renames a dataset. It is still found by its former name. No other dataset can get that name before this
+    /// one is withdrawn. If another dataset gets it then, the name leads to that dataset only.
     ///
     /// # Errors
     ///
@@ -139,7 +138,7 @@ impl Registry {
             let mut stored = record_of(transaction, name)?;
             match transaction.stored_dataset(new)? {
                 Some(other) if other.key != stored.key => refuse_name_in_use(&other, new)?,
-                // The dataset was found by a former name, which becomes its name again.
+                // The dataset has this name already. One of its former names becomes its name again.
                 _ if stored.dataset.name == *new => return Ok((stored.dataset, End::RollBack)),
                 _ => {}
             }
@@ -151,8 +150,8 @@ impl Registry {
         })
     }
 
-    /// Removes a dataset that was only created: it never had a change, another name, a primary, a subset or checks of
-    /// files. Its name is free then.
+    /// Removes a dataset that was only created: it never had a change, another name, a primary, a subset or
+    /// checks of files. Its name is then free again.
     ///
     /// # Errors
     ///
@@ -160,7 +159,7 @@ impl Registry {
     /// [`ErrorDetail::NotUnused`](crate::ErrorDetail::NotUnused).
     pub fn remove_dataset(&self, name: &DatasetName) -> Result<DatasetMetadata> {
         self.write(|transaction| {
-            // The key is free then.
+            // The lock protects the key, which becomes free.
             transaction.lock_registry()?;
             let stored = record_of(transaction, name)?;
             if let Some(what) = use_of(transaction, &stored)? {
@@ -179,7 +178,7 @@ impl Registry {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn): it is already withdrawn;
-    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note is too long.
     pub fn withdraw_dataset(&self, name: &DatasetName, note: &str) -> Result<Withdrawal> {
         check_entered_note(Some(note))?;
         self.write(|transaction| {
@@ -207,12 +206,12 @@ impl Registry {
     }
 }
 
-/// Refuses a record with a control character, but for the lines of its description.
+/// Rejects metadata with a control character, except for line ends in the description.
 fn check_record(dataset: &DatasetMetadata) -> Result<()> {
     check_fields(dataset).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
 }
 
-/// Adds a dataset, and the first version of its record.
+/// Adds a dataset, and the first version of its metadata.
 pub(super) fn insert(
     registry: &Registry,
     transaction: &Transaction,
@@ -225,7 +224,7 @@ pub(super) fn insert(
     Ok(stored.key)
 }
 
-/// Why a dataset cannot be removed. `None` means that nothing was ever done with it.
+/// Why a dataset cannot be removed. `None` means that it was never used.
 fn use_of(transaction: &Transaction, stored: &StoredDataset) -> Result<Option<String>> {
     let key = stored.key;
     if let Some(first) = transaction.first_instance(key)? {
@@ -247,7 +246,7 @@ fn use_of(transaction: &Transaction, stored: &StoredDataset) -> Result<Option<St
     Ok(has_checks.then(|| "has checks of its files".to_owned()))
 }
 
-/// Another dataset whose name differs from that of a new one only by case, or by the characters between its words.
+/// Another dataset whose name differs from a new name only by case, or by the characters between its words.
 /// Costs a look at every dataset.
 pub(super) fn similar_dataset(
     transaction: &Transaction,
@@ -265,7 +264,7 @@ pub(super) fn similar_dataset(
     Ok(None)
 }
 
-/// Refuses to change a dataset that was withdrawn.
+/// Rejects changes of a withdrawn dataset.
 pub(super) fn refuse_withdrawn(withdrawal: Option<&Withdrawal>, name: &DatasetName) -> Result<()> {
     match withdrawal {
         None => Ok(()),
@@ -273,13 +272,13 @@ pub(super) fn refuse_withdrawn(withdrawal: Option<&Withdrawal>, name: &DatasetNa
     }
 }
 
-/// Whether a name, by which this dataset was found, can go to another one: this one gave it up, and is
+/// Whether another dataset can get a name by which this dataset was found: this one was renamed, and is
 /// withdrawn.
 pub(super) fn gives_up(found: &StoredDataset, name: &DatasetName) -> bool {
     found.dataset.name != *name && found.withdrawn.is_some()
 }
 
-/// Refuses a name by which this dataset was found for another one.
+/// Rejects a name for another dataset if this dataset was found by it, and has not given it up.
 fn refuse_name_in_use(found: &StoredDataset, name: &DatasetName) -> Result<()> {
     if gives_up(found, name) {
         return Ok(());
@@ -294,14 +293,14 @@ fn refuse_name_in_use(found: &StoredDataset, name: &DatasetName) -> Result<()> {
     Err(Error::new(ErrorKind::DatasetExists, message))
 }
 
-/// Refuses the DOI of a dataset if another one has it.
+/// Rejects the DOI of a dataset if another dataset has it.
 fn refuse_shared_doi(
     transaction: &Transaction,
     dataset: &DatasetMetadata,
     shared_doi: SharedDoi,
 ) -> Result<()> {
     let (Some(doi), SharedDoi::Refused) = (&dataset.doi, shared_doi) else { return Ok(()) };
-    // On a server, a writer of another dataset may give it the same DOI now.
+    // On a server, another writer may give another dataset the same DOI now.
     transaction.lock_registry()?;
     let others = transaction.datasets_with_doi(doi)?;
     match others.into_iter().find(|other| *other != dataset.name) {
@@ -313,12 +312,12 @@ fn refuse_shared_doi(
     }
 }
 
-/// What is stored of a dataset, which must exist.
+/// The stored row of a dataset, which must exist.
 pub(super) fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredDataset> {
     transaction.stored_dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
-/// Replaces what is stored of a dataset, and keeps the version of its record, with the action that led to it.
+/// Replaces the stored row of a dataset, and adds a version of its metadata, with the action that led to it.
 fn put(
     registry: &Registry,
     transaction: &Transaction,

@@ -1,4 +1,4 @@
-//! Makes a dataset hold exactly another set: that of a full listing, or an earlier one of its own.
+//! Makes a dataset hold exactly another set: that of a full listing, or an earlier set of its own.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,20 @@ use crate::store::{DatasetKey, Transaction, View};
 impl Registry {
     /// Makes a dataset hold exactly the listed set, in one change.
     ///
-    /// Costs one pass over the listing and the dataset in parallel, and the cost of
-    /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
-    /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
-    /// which is not an error. An accepted listing is recorded as a [`Confirmation`]. A listing that a guard
-    /// refuses is noted as a [`RefusedListing`], until one is accepted; a wrong time is an error of the caller.
+    /// Costs one pass over the listing and the dataset in parallel, and the cost of [`Registry::change`] for
+    /// the difference. The memory depends on neither. `skipped.repeated` counts repeated ids of the listing. If
+    /// the dataset already holds the set, nothing changes, which is not an error. An accepted listing is
+    /// recorded as a [`Confirmation`]. A listing that a guard refuses is recorded as a [`RefusedListing`],
+    /// until one is accepted. A wrong time is an error of the caller, and is not recorded.
     /// [`ChangeOptions::expect`] overrules the guards.
     ///
     /// # Errors
     ///
-    /// The error of a refused change: the time is refused, unless it is that of the last change and
-    /// nothing changes; the listing is empty (`empty`), unless the dataset is empty again; or more
-    /// would be deleted or added than [`ChangeOptions::limits`] allow (`too-many-deletions`,
-    /// `too-many-additions`);
-    /// [`ErrorKind::DatasetUnknown`];
-    /// [`ErrorKind::Damaged`]: the granules held are not those of the
-    /// identifier in force.
+    /// The error of a refused change: the time is rejected, unless it is that of the last change and nothing
+    /// changes; the listing is empty (`empty`), unless the dataset is empty again; or more would be deleted or
+    /// added than [`ChangeOptions::limits`] allow (`too-many-deletions`, `too-many-additions`);
+    /// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granules held are not those of the identifier
+    /// in force.
     pub fn sync(
         &self,
         dataset: &DatasetName,
@@ -47,7 +45,7 @@ impl Registry {
         self.guarded(dataset, options, || self.synced(dataset, listing, options))
     }
 
-    /// Makes a change of a listing, and notes that it was refused.
+    /// Makes the change of a listing. If it is refused, records this.
     pub(super) fn guarded(
         &self,
         dataset: &DatasetName,
@@ -59,16 +57,16 @@ impl Registry {
             if !is_of_listing || options.dry_run {
                 return error;
             }
-            // That it was refused is the error; where it cannot be noted, it is still returned.
+            // The refusal is the error. It is returned even if it cannot be recorded.
             let noted = self.note_refused_listing(dataset, &error.reason());
             if noted.unwrap_or(false) { error.repeated(dataset) } else { error }
         })
     }
 
-    /// Notes that a listing of a dataset was refused, and why, until one is accepted. Returns whether the listing
-    /// before was refused, too.
+    /// Records that a listing of a dataset was refused, and why, until one is accepted. Returns whether the
+    /// previous listing was refused, too.
     pub fn note_refused_listing(&self, dataset: &DatasetName, reason: &str) -> Result<bool> {
-        /// What is kept of a reason, which may name granules.
+        /// The greatest length of a recorded reason, which may name granules.
         const MOST_CHARS: usize = 300;
         self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
@@ -84,7 +82,7 @@ impl Registry {
         })
     }
 
-    /// Forgets that a listing of a dataset was refused: all that there are were accepted.
+    /// Deletes the record of a refused listing of a dataset: all its listings were accepted.
     pub fn forget_refused_listing(&self, dataset: &DatasetName) -> Result<()> {
         self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
@@ -107,7 +105,7 @@ impl Registry {
             if let Some(refusal) = target.refusal.as_ref().filter(|_| options.at != target.last()) {
                 return Err(refusal.clone());
             }
-            // A dataset that lost its last granule is confirmed by an empty listing.
+            // A dataset that lost its last granule can be confirmed by an empty listing.
             if listing.is_empty() && target.latest.is_none() {
                 let message = format!("the listing is empty: {dataset} has never held a granule");
                 return Err(Error::new(ErrorDetail::EmptyListing, message));
@@ -119,7 +117,7 @@ impl Registry {
                 let refusal = Error::new(ErrorDetail::EmptyListing, message);
                 target.refused = target.refused.or(Some(refusal));
             }
-            // A listing that changes nothing is recorded as well.
+            // A listing that changes nothing is recorded, too, so the clock must be plausible.
             target.refused = target.refused.or(target.clock_refusal.take());
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
@@ -137,7 +135,7 @@ impl Registry {
             if options.dry_run {
                 return Ok(applied.ended(true));
             }
-            // A change has shown that the clock is plausible.
+            // If something changed, the clock has been found plausible.
             let latest = applied.instances.last().map(|change| change.recorded).or(latest);
             let (now, recorded_by) = registry.record(transaction, latest, Timestamp::MIN)?;
             let changed = applied.instances.last().map(|change| change.timestamp);
@@ -148,18 +146,18 @@ impl Registry {
         })
     }
 
-    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both. `None` means the
-    /// set before the last change. The set is one that this dataset held, whichever dataset the selection names.
-    /// The identifier is that of the earlier set. If the dataset already holds the set, nothing changes, which is
-    /// not an error.
+    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both. `None` means
+    /// the set before the last change. The set is one that this dataset held, whichever dataset the selection
+    /// names. The new identifier is that of the earlier set. If the dataset already holds the set, nothing
+    /// changes, which is not an error.
     ///
     /// Costs one pass over both sets, and the cost of [`Registry::change`] for the difference.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset. Without a set:
-    /// [`ErrorKind::NoHistory`], there was one change only, or none; [`ErrorKind::Ambiguous`], the last change went
-    /// back to the set before the previous one already, so it is not clear which change is to be taken back.
+    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset. Without a selection:
+    /// [`ErrorKind::NoHistory`], if there was at most one change; [`ErrorKind::Ambiguous`], if the last change
+    /// already went back to the set before the previous one, so it is not clear which change to take back.
     /// [`ErrorKind::Damaged`]: the granules of either set are not those of its identifier.
     /// [`ErrorKind::TooManyDeletions`]: the earlier set is empty, and is not expected
     /// ([`ChangeOptions::expect`]).
@@ -183,7 +181,7 @@ impl Registry {
                 Some(other) => selected(other.clone())?,
             };
             if *set.dataset() != target.name {
-                // Another dataset had this digest as well, and last.
+                // Another dataset had this digest, too, and later than this one.
                 let identifier = set.identifier();
                 let mut own = transaction.instances_of_with(target.dataset, identifier)?;
                 own.retain(|instance| instance.digest == set.digest());
@@ -246,14 +244,14 @@ fn instance_before(read: &View, dataset: DatasetKey, at: Timestamp) -> Result<Op
     }
 }
 
-/// How long before a change a deletion may have taken effect for its granules to come back with it.
+/// The greatest time between a deletion and the change with which its granules come back, in microseconds.
 const RECENT_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
 /// The greatest number of granules that are looked up at once.
 const BATCH_GRANULES: usize = 4_096;
 
-/// Whether granules that a change added had been deleted recently. Where nothing had been, costs one
-/// question; else a look-up for each granule that was added.
+/// Finds the granules that a change added and that had been deleted recently. Costs one query if nothing had
+/// been deleted, else a look-up for each added granule.
 fn came_back(
     transaction: &Transaction,
     dataset: DatasetKey,
@@ -273,7 +271,7 @@ fn came_back(
         look_ups.note(ids.len(), size_of_val(periods.as_slice()));
         for of_granule in periods.chunk_by(|a, b| a.granule_id == b.granule_id) {
             let deleted = of_granule.iter().filter_map(|period| period.deleted).max();
-            // What is replaced at once did not come back.
+            // A granule that is deleted and added at the same time did not come back.
             if let Some(at) = deleted.filter(|at| *at > since && *at < change.timestamp) {
                 *deletions.entry(at).or_default() += 1;
             }

@@ -1,9 +1,9 @@
 //! Decides where the chain is resumed, and makes the pass over the granules from there.
 //!
-//! The pass hashes the granules in force once more, beside those of the new instances: from the point
-//! where the chain is resumed to the first granule that differs they are the same, and from there two
-//! chains take little longer than one. Unless the granules in force have the identifier in force, a
-//! row was damaged, and the change is refused: it would issue a wrong identifier.
+//! The pass hashes the granules in force once more, beside those of the new instances. They are the same from
+//! the point where the chain is resumed to the first granule that differs. From there, two chains take little
+//! longer than one. If the granules in force do not have the identifier in force, a row was damaged. Then the
+//! change is rejected, because it would issue a wrong identifier.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ pub(super) fn resume_before(
 }
 
 impl Resume {
-    /// From the first granule of a dataset whose rows are stored, and whose checkpoints are not.
+    /// Resumes at the first granule of a dataset whose rows are stored, and whose checkpoints are not.
     pub const FROM_FIRST: Resume = Resume { after: None, appends: false };
 
     /// The identifier to resume with.
@@ -67,32 +67,32 @@ impl Resume {
         CanonicalList::resume(list).ok_or_else(damaged)
     }
 
-    /// How many of the granules held so far are before that point.
+    /// The number of granules held before that point.
     fn granules_before(&self) -> u64 {
         self.after.as_ref().map_or(0, |checkpoint| checkpoint.granules)
     }
 }
 
-/// The pass over the granules of the instance in force and of the new ones, from where the chain is
-/// resumed: it hashes them, and sets checkpoints.
+/// The pass over the granules of the instance in force and of the new instances, from where the chain is
+/// resumed. It hashes them, and sets checkpoints.
 pub(super) struct Pass<'a> {
     target: &'a Target<'a>,
     checkpoints: Checkpoints<'a>,
     hashing: Hashing,
-    /// The times of these instances. The first is that of the instance in force, if there is one.
+    /// The times of the instances. The first is that of the instance in force, if there is one.
     timeline: Timeline,
     resume: Resume,
-    /// What is known of the last granule that was appended.
+    /// The contents of the granule that was appended last.
     known: FilesOverTime,
     /// The number of granule rows that were read.
     rows: u64,
-    /// How many granules the instance in force holds of those that were hashed.
+    /// The number of hashed granules that the instance in force holds.
     in_force: u64,
 }
 
 impl<'a> Pass<'a> {
     /// Begins a pass. If all granules from the divergence on are new, it reads the rows before them at once:
-    /// some 1,000 after the last checkpoint.
+    /// about 1,000 after the last checkpoint.
     ///
     /// # Errors
     ///
@@ -109,19 +109,19 @@ impl<'a> Pass<'a> {
         let mut pass =
             Pass { target, checkpoints, hashing, timeline, resume, known, rows: 0, in_force: 0 };
         if pass.appends() && target.latest.is_some() {
-            // They are too few for a work of their own, and the caller reports the one that it is in.
+            // These rows are too few to be reported as separate work, and the caller's work is still open.
             pass.read(|| Ok(()))?;
         }
         Ok(pass)
     }
 
-    /// Whether all granules from the divergence on are new, so that they are hashed as they are stored.
+    /// Whether all granules from the divergence on are new. If so, they are hashed as they are stored.
     pub fn appends(&self) -> bool {
         self.resume.appends
     }
 
-    /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
-    /// within it. `contents` has what becomes known of it, among others, in that order.
+    /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time within it.
+    /// `contents` has the new contents of this granule, among others, in that order.
     pub fn append(&mut self, period: &NewPeriod<'_>, contents: &[StoredContent]) -> Result<()> {
         let (ingested, deleted) = (period.ingested, period.deleted);
         let of_period = |it: &&StoredContent| {
@@ -140,7 +140,7 @@ impl<'a> Pass<'a> {
         held
     }
 
-    /// Hashes a granule that is held from an instant until just before another one.
+    /// Hashes a granule that is held from one instant until just before another.
     fn hold(
         &mut self,
         granule_id: &str,
@@ -170,12 +170,12 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Hashes what is left, and returns the identifiers and the digests of the new instances.
+    /// Hashes the remaining rows, and returns the identifiers and the digests of the new instances.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
-    /// of the identifier in force, or what is known of them is not that of the digest.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read, or their contents, are
+    /// not those of the instance in force.
     pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, WorkCounts)> {
         if !self.appends() {
             let mut progress = self.target.registry.begin(Work::Hash, None);
@@ -220,12 +220,12 @@ struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
-    /// Those of a pass that resumes after so many granules.
+    /// The checkpoints of a pass that resumes after `before` granules.
     pub fn after(before: u64, target: &'a Target<'a>) -> Self {
         Checkpoints { target, before, batch: Vec::new(), stored: 0 }
     }
 
-    /// Adds those that hashing has reached.
+    /// Adds the checkpoints that hashing has reached.
     pub fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
         for Reached { granule_id, identifier, list, held } in reached {
             let granule_id =
@@ -236,7 +236,7 @@ impl<'a> Checkpoints<'a> {
         if self.batch.len() >= BATCH_CHECKPOINTS { self.store().map(|_| ()) } else { Ok(()) }
     }
 
-    /// Stores the rest, and returns how many were stored in all.
+    /// Stores the rest, and returns the number of all stored checkpoints.
     pub fn store(&mut self) -> Result<u64> {
         let Target { transaction, dataset, .. } = *self.target;
         transaction.insert(dataset, &self.batch)?;

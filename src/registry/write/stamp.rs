@@ -1,5 +1,5 @@
-//! What is recorded with a change: the time at which it takes effect, the person who records it, and its
-//! note; and what the changes of an import must result in.
+//! The data recorded with a change: the time at which it takes effect, its author, and its note. Also the
+//! expected results of the changes of an import.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::store;
 /// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
 
-/// A clock may be ahead of every recorded time by two years, one of them a leap year. Since no change
-/// can be before an earlier one, a single change in the year 9999 would end a history.
+/// The greatest time by which a clock may be ahead of every recorded time: two years, one of them a leap year.
+/// Since no change can be before an earlier one, a single change in the year 9999 would end a history.
 const MAX_AHEAD_MICROS: i64 = (365 + 366) * 86_400 * 1_000_000;
 
 fn is_ahead(now: Timestamp, recorded: Timestamp, most_micros: i64) -> bool {
     now.as_micros() - recorded.as_micros() > most_micros
 }
 
-/// Returns the latest time that was recorded in the registry, if `now` is more than `most_micros` after it.
+/// The latest time that was recorded in the registry, if `now` is more than `most_micros` after it.
 fn newest_if_ahead(
     read: &store::View,
     now: Timestamp,
@@ -30,9 +30,9 @@ fn newest_if_ahead(
     Ok(read.last_recorded()?.filter(|newest| is_ahead(now, *newest, most_micros)))
 }
 
-/// The latest time that was recorded in the registry, or stated, if `now` is more than 31 days after it. An
-/// archive that signs regularly makes a statement at least every week, so the clock is probably wrong if the
-/// latest time is older. A statement cannot be taken back.
+/// The latest time that was recorded or stated, if `now` is more than 31 days after it. An archive that signs
+/// regularly makes a statement at least every week. So if the latest time is older, the clock is probably
+/// wrong, and a statement cannot be taken back.
 pub(in crate::registry) fn noticeably_ahead_of(
     read: &store::View,
     now: Timestamp,
@@ -44,16 +44,16 @@ pub(in crate::registry) fn noticeably_ahead_of(
 }
 
 impl Registry {
-    /// The time at which something is recorded, which is not before `earliest`, and by whom. Every
-    /// time that is stored is from here. `latest` is when the dataset was last changed, if that is
-    /// known: it mostly shows that the clock is plausible.
+    /// The time at which something is recorded, not before `earliest`, and its author. Every stored time is
+    /// from here. `latest` is when the dataset was last changed, if that is known: it mostly shows that the
+    /// clock is plausible.
     ///
     /// The clock is read while the write lock is held, and again when the change is complete. So a
     /// change never takes effect before one that was committed earlier, and no change is visible
     /// before the time at which it was recorded.
     ///
-    /// If nothing was recorded in the last two years, the clock is more likely wrong than right,
-    /// and no time of it is stored, unless it is confirmed.
+    /// If nothing was recorded in the last two years, the clock is probably wrong. Then its time is not stored,
+    /// unless the clock is confirmed.
     ///
     /// # Errors
     ///
@@ -72,7 +72,8 @@ impl Registry {
         Ok((self.now().max(earliest), self.author().map(Author::to_string)))
     }
 
-    /// Why nothing can be recorded by the clock of the registry. `None` if it is plausible or confirmed.
+    /// The error if nothing can be recorded by the clock of the registry. `None` if it is plausible or
+    /// confirmed.
     pub(super) fn clock_refusal(
         &self,
         read: &store::View,
@@ -93,7 +94,7 @@ impl Registry {
         }))
     }
 
-    /// The same registry for a change, of which a guard checks the clock ([`Target::lock`]).
+    /// The same registry for a change whose guard checks the clock ([`Target::lock`]).
     ///
     /// [`Target::lock`]: super::target::Target::lock
     pub(super) fn with_guarded_clock(&self) -> Self {
@@ -101,8 +102,8 @@ impl Registry {
     }
 }
 
-/// The instant of a change that is to take effect at `at` (`None` means now) and after `last`, and by how many
-/// microseconds the clock is behind, if that causes a warning.
+/// The instant of a change that is to take effect at `at` (`None` means now) and after `last`. Also the number
+/// of microseconds by which the clock is behind, if that causes a warning.
 ///
 /// A change without a time takes effect now. If the clock is not after the last change, it
 /// takes effect one microsecond after that change, so that history is strictly
@@ -125,14 +126,14 @@ pub(super) fn time_after(
     }
 }
 
-/// What is expected of a set: its identifier and, if that is known, its digest.
+/// The expected identifier and digest of a set, as far as they are known.
 pub(super) type Expected = (Option<Identifier>, Option<Digest>);
 
-/// Expected identifiers and digests, and notes, by the time of their change. The notes are kept in a
-/// temporary file: a log can have any number of notes, each as long as a page.
+/// Expected identifiers and digests, and notes, by the time of their change. The notes are in a temporary file:
+/// a log can have any number of notes, each as long as a page.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    /// With where each was read, for messages.
+    /// Each with its source location, for messages.
     expected: BTreeMap<Timestamp, (Expected, Option<SourceLocation>)>,
     spool: Spool,
     places: BTreeMap<Timestamp, u64>,
@@ -149,7 +150,7 @@ impl Results {
         self.expected.keys().copied()
     }
 
-    /// Refuses an identifier or a digest that is not the one expected at a time.
+    /// Rejects an identifier or a digest if another one is expected at a time.
     pub fn check(&self, at: Timestamp, set: (Identifier, Digest)) -> Result<()> {
         match self.expected.get(&at) {
             Some((expected, location)) => check_expected(*expected, location.as_ref(), at, set),
@@ -173,12 +174,12 @@ impl Results {
     }
 }
 
-/// The greatest length of a note that is entered here, in characters. A log from elsewhere can have
-/// longer ones.
+/// The greatest length of a note that is entered here, in characters. Notes in a log from elsewhere can be
+/// longer.
 const MAX_ENTERED_CHARACTERS: usize = 4_096;
 
-/// Refuses a note that is entered here and is empty, or longer than a page of text: everybody who reads
-/// the history reads it.
+/// Rejects an entered note that is empty, or longer than a page of text: everybody who reads the history reads
+/// it.
 pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     check_note(note)?;
     if note.is_some_and(|note| note.trim().is_empty()) {
@@ -191,7 +192,7 @@ pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     }
 }
 
-/// Refuses a note that a log may not have, since mirrors could not read the log.
+/// Rejects a note that a log may not have, since mirrors could not read the log.
 fn check_note(note: Option<&str>) -> Result<()> {
     let checked = note.map_or(Ok(()), |note| check_characters("note", note));
     checked.map_err(|error| Error::new(ErrorKind::Input, error.to_string()))?;
@@ -202,7 +203,7 @@ fn check_note(note: Option<&str>) -> Result<()> {
     }
 }
 
-/// Refuses an identifier or a digest that is not the expected one.
+/// Rejects an identifier or a digest that is not the expected one.
 pub(super) fn check_expected(
     (expected, expected_digest): Expected,
     location: Option<&SourceLocation>,

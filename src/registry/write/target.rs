@@ -60,14 +60,15 @@ impl ChangeOptions {
         self
     }
 
-    /// Refuses the change unless this identifier results, which is known to be right. It overrules no guard.
+    /// Rejects the change unless it results in this identifier, which is known to be right. It overrules no
+    /// guard.
     #[must_use]
     pub(crate) fn expected(mut self, expected: impl Into<Option<Identifier>>) -> Self {
         self.expected = expected.into();
         self
     }
 
-    /// Refuses the change unless this digest results, which is known to be right. It overrules no guard.
+    /// Rejects the change unless it results in this digest, which is known to be right. It overrules no guard.
     #[must_use]
     pub(crate) fn expected_digest(mut self, expected_digest: impl Into<Option<Digest>>) -> Self {
         self.expected_digest = expected_digest.into();
@@ -89,34 +90,35 @@ impl ChangeOptions {
     }
 
     /// Whether to skip and count granules to ingest that are already held or listed twice. Default: they are
-    /// refused.
+    /// rejected.
     #[must_use]
     pub fn skip_existing(mut self, skip_existing: bool) -> Self {
         self.skip_existing = skip_existing;
         self
     }
 
-    /// Whether to skip and count granules to delete that are not held or listed twice. Default: they are refused.
+    /// Whether to skip and count granules to delete that are not held or listed twice. Default: they are
+    /// rejected.
     #[must_use]
     pub fn skip_missing(mut self, skip_missing: bool) -> Self {
         self.skip_missing = skip_missing;
         self
     }
 
-    /// Guards a change: it is refused if it deletes, adds or replaces more than these limits or, where there are
-    /// none, those of the dataset or the default; or if no new id looks like those held. Ids that were typed do
-    /// not count ([`SourceLocation::Argument`](crate::SourceLocation::Argument)). Default: only replaced contents
-    /// are guarded. [`Registry::sync`] is always guarded.
+    /// Guards a change. It is refused if it deletes, adds or replaces more than the limits allow, or if no new
+    /// id looks like those held. A limit that is not set here is that of the dataset, or the default. Ids that
+    /// were typed do not count ([`SourceLocation::Argument`](crate::SourceLocation::Argument)). Default: only
+    /// replaced contents are guarded. [`Registry::sync`] is always guarded.
     #[must_use]
     pub fn limits(mut self, limits: impl Into<Option<Limits>>) -> Self {
         self.limits = limits.into();
         self
     }
 
-    /// Makes the change only if the dataset then holds exactly this set, and then overrules every guard. Of an
+    /// Makes the change only if the dataset then holds exactly this set, and then overrules every guard. For an
     /// import, this is the set after its last change. Default: any set that no guard refuses.
     ///
-    /// The error of a change that a guard refused names it ([`Error::expect`]).
+    /// If a guard refuses a change, the error names the set to expect ([`Error::expect`]).
     #[must_use]
     pub fn expect(mut self, expect: impl Into<Option<Expected>>) -> Self {
         self.expect = expect.into();
@@ -124,7 +126,7 @@ impl ChangeOptions {
     }
 
     /// Why the reader of a listing refuses it, such as missing pages. This is one more guard: the change is
-    /// computed, and refused unless its result is expected. Default: it is not refused.
+    /// computed, and refused unless its result is expected. Default: none.
     #[must_use]
     pub fn refused(mut self, refused: impl Into<Option<Error>>) -> Self {
         self.refused = refused.into();
@@ -172,21 +174,21 @@ pub enum IfMissing {
     Create,
 }
 
-/// What to do with an event that does not fit the stored rows.
+/// How to treat an event that does not fit the stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
-    /// For a change: granules that are already held, or not held, are refused and counted, or
-    /// skipped if the options say so. What is stated of the files of granules says so much of them.
+    /// For a change: granules that are already held, or not held, are rejected and counted, or skipped if the
+    /// options say so. The coverage is that of the new file metadata.
     Change(Coverage),
-    /// For a pull: the same, but that the caller has decided what is taken of the primary's content.
+    /// For a pull: the same, but the caller has decided which contents of the primary are accepted.
     Pull(Coverage),
-    /// For what was computed of files: the same, but that granules of which something else is known by now
-    /// stay as they are, and are returned.
+    /// For computed file metadata: the same, but granules whose records contradict it by now stay unchanged,
+    /// and are returned.
     Computed,
-    /// For a revert: the events are those that lead to an earlier set, whose ids are accepted as
-    /// they were then.
+    /// For a revert: the events lead to an earlier set, whose ids are accepted as they were then.
     Revert,
-    /// For an import: events that are already stored are skipped and counted; others are refused.
+    /// For an import: events that are already stored are skipped and counted. Other events that do not fit are
+    /// rejected.
     History,
 }
 
@@ -200,38 +202,38 @@ pub(super) struct Target<'a> {
     pub name: DatasetName,
     /// Its own limits.
     pub limits: Limits,
-    /// The last instance that is stored. `None` means that the dataset has no history yet.
+    /// The latest stored instance. `None` means that the dataset has no history yet.
     pub latest: Option<Instance>,
     /// Whether the dataset was added for the change.
     pub is_created: bool,
     /// The distinct times of the new instances, ascending, all after the last stored one.
     pub times: Vec<Timestamp>,
-    /// What each of several new instances must result in, and their notes. `None` means that there
-    /// is one, for which the options have both.
+    /// The expected results and the notes of several new instances. `None` means that there is one instance,
+    /// for which the options have both.
     pub results: Option<&'a Results>,
     /// The present time. No event may be later.
     pub now: Timestamp,
-    /// Why no change is possible at these times. It is returned only if there is a change.
+    /// Why no change is possible at these times. It is returned only if something changes.
     pub refusal: Option<Error>,
-    /// Why a guard refuses the change whatever it does, unless its result is expected.
+    /// Why a guard refuses any change, unless its result is expected.
     pub refused: Option<Error>,
     /// Why nothing can be recorded by this clock, unless the result is expected.
     pub clock_refusal: Option<Error>,
-    /// By how many microseconds the clock is behind the last change, if that causes a warning.
+    /// The number of microseconds by which the clock is behind the last change, if that causes a warning.
     pub clock_behind_micros: Option<i64>,
 }
 
 impl<'a> Target<'a> {
-    /// Finds the dataset, or adds it if the options say so, for one change at the time of the options. The clock
+    /// Finds the dataset for one change at the time of the options, or adds it if the options say so. The clock
     /// of the registry is checked here ([`Registry::with_guarded_clock`]).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn);
-    /// [`ErrorKind::SimilarName`](crate::ErrorKind::SimilarName): another dataset has nearly the name of the one
-    /// to create. No expected set says that the name is right, so this is refused whatever is expected;
-    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
+    /// [`ErrorKind::SimilarName`](crate::ErrorKind::SimilarName): the name of the dataset to create is nearly
+    /// that of another one. This is rejected whatever set is expected, because no set shows that the name is
+    /// right; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note is too long.
     pub fn lock(
         registry: &'a Registry,
         transaction: &'a Transaction,
@@ -275,8 +277,7 @@ impl<'a> Target<'a> {
         let (at, clock_behind_micros, refusal) = match time_after(last, options.at, registry.now())
         {
             Ok((at, behind)) => (at, behind, None),
-            // Any time after the last one will do, since the refusal is returned if anything
-            // changes.
+            // Any time after the last change will do, since the refusal is returned if anything changes.
             Err(refusal) => {
                 (last.and_then(Timestamp::next).unwrap_or(Timestamp::MAX), None, Some(refusal))
             }
@@ -300,8 +301,8 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Whether the first change takes effect more than 48 hours before it is recorded, in a dataset that has a
-    /// change that was recorded within an hour of its time.
+    /// Whether the first change takes effect more than 48 hours before it is recorded, in a dataset with a
+    /// prompt change: one recorded within an hour of its time.
     pub fn is_back_dated(&self) -> Result<bool> {
         // The delay of an everyday delivery is shorter.
         const EVERYDAY_MICROS: i64 = 48 * 3_600 * 1_000_000;
@@ -312,13 +313,13 @@ impl<'a> Target<'a> {
             && self.transaction.has_prompt_change(self.dataset)?)
     }
 
-    /// Accepts the result of a change if it is the expected set or, if none is expected, if no guard refuses it:
-    /// the one place where a guard is overruled. The report says what the guard found.
+    /// Accepts the result of a change if it is the expected set. If no set is expected, accepts it unless a
+    /// guard refuses it. Guards are overruled only here. The report contains what the guard found.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAsExpected`]: another set is expected. `refusal`, or why a guard refuses any result, with
-    /// the set that would have to be expected.
+    /// [`ErrorKind::NotAsExpected`]: another set is expected. Otherwise `refusal`, or why a guard refuses any
+    /// result, with the set to expect.
     pub fn accept(&self, report: ChangeReport, refusal: Option<Error>) -> Result<ChangeReport> {
         let (identifier, digest) = report.result();
         match (self.options.expect, self.refused.clone().or(refusal)) {
@@ -326,8 +327,8 @@ impl<'a> Target<'a> {
                 Err(Error::unexpected(&self.name, expect, (identifier, digest)))
             }
             (None, Some(refusal)) => Err(refusal.expecting(report.expect())),
-            // A whole listing leads to the expected set from any other: what it replaces may be more than was
-            // there when the set was computed.
+            // A whole listing leads to the expected set from any other. It may replace more than existed when
+            // the set was computed.
             (Some(_), Some(overruled)) => {
                 Ok(ChangeReport { overruled: Some(overruled.reason()), ..report })
             }
@@ -335,7 +336,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The time of the last stored instance.
+    /// The time of the latest stored instance.
     pub fn last(&self) -> Option<Timestamp> {
         self.latest.as_ref().map(|latest| latest.timestamp)
     }
@@ -353,7 +354,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Refuses an identifier or a digest of the new instance at a time that is not the expected one.
+    /// Rejects an identifier or a digest of the new instance at a time if another one is expected.
     pub fn check_expected(&self, at: Timestamp, set: (Identifier, Digest)) -> Result<()> {
         let ChangeOptions { expected, expected_digest, .. } = *self.options;
         match self.results {
@@ -362,16 +363,16 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The events that make the dataset hold the wanted granules, and those that state more or something else of
-    /// granules that it holds: so much of them as `extent` says.
-    /// `claim` is what the wanted granules are said to be; `None` means that it is not known.
+    /// The events that make the dataset hold the wanted granules, and those that change the contents of
+    /// granules that it holds. `extent` is the coverage of the wanted contents. `claim` is the set that the
+    /// wanted granules are claimed to be; `None` means that it is not known.
     ///
     /// Costs one pass over both sets, which are hashed on the way.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
-    /// that the dataset holds, or not those that are claimed.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those that the
+    /// dataset holds, or not the claimed ones.
     pub fn difference(
         &self,
         wanted: impl Iterator<Item = Result<ListingEntry>>,
@@ -402,7 +403,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether something else is known of a granule after what is stated of it.
+/// Whether an entry changes the recorded contents of its granule.
 fn says(known: EncodedFiles<'_>, entry: &ListingEntry, extent: Coverage) -> bool {
     let Some(stated) = &entry.content else { return false };
     let is_said = extent == Coverage::All || !stated.is_empty();

@@ -1,5 +1,5 @@
-//! Whether new ids look like those that a dataset holds: none of the ids of another dataset, or of the messages of
-//! a program, does.
+//! Compares new ids with the ids that a dataset holds. Ids of another dataset, or messages of a program, do not
+//! look like them.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use crate::model::{Checkpoint, GranuleId, Timestamp, quoted};
 use crate::registry::snapshot::{Position, SetCursor};
 use crate::store::View;
 
-/// All ids are compared if a dataset holds this many or fewer, and otherwise those of its checkpoints, which are
-/// about every thousandth.
+/// If a dataset holds at most this many ids, all are compared. Otherwise those of its checkpoints are compared,
+/// which are about every thousandth.
 const MOST_COMPARED: usize = 20_000;
 
-/// The fewest ids that are enough to know what ids look like.
+/// The fewest ids that can have a common look.
 const FEWEST: u64 = 20;
 
 /// The ids of a dataset have a common look if this many shapes cover nine tenths of them. Otherwise they are
-/// hashes or free text, and any id can be another one.
+/// hashes or free text, and a new id can have any shape.
 const COMMON_SHAPES: usize = 10;
 
 /// The comparison of new ids with those held.
@@ -38,12 +38,12 @@ pub(super) enum Likeness {
 pub(super) struct Shapes {
     counts: HashMap<String, u64>,
     total: u64,
-    /// The first id.
+    /// The first id, as an example.
     example: String,
 }
 
 impl Likeness {
-    /// Compares new ids if they are to be guarded, and the dataset holds enough ids.
+    /// Compares new ids if they are guarded, and the dataset holds enough ids.
     pub fn with(target: &Target<'_>, is_guarded: bool) -> Self {
         if is_guarded && target.held() >= FEWEST { Likeness::Unread } else { Likeness::Accepted }
     }
@@ -70,7 +70,7 @@ impl Likeness {
         Ok(())
     }
 
-    /// An id that is held, if no new id looks like any. `None` means that one does, or that there is none.
+    /// A held id, if new ids were compared and none looks like the held ones.
     pub fn unlike(&self) -> Option<String> {
         match self {
             Likeness::Unlike { shapes, has_compared: true } => {
@@ -92,7 +92,7 @@ impl Likeness {
 }
 
 impl Shapes {
-    /// The shapes of what a dataset held before the change.
+    /// The shapes of the ids that a dataset held before the change.
     fn held(target: &Target<'_>) -> Result<Self> {
         let (view, dataset): (&View, _) = (target.transaction, target.dataset);
         let mut shapes = Shapes::default();
@@ -101,7 +101,7 @@ impl Shapes {
             for checkpoint in checkpoints {
                 match checkpoint {
                     Ok(checkpoint) => shapes.add(checkpoint.granule_id.as_str()),
-                    // `verify` reports it, and the change if it needs it.
+                    // `verify` reports the damage, and so does the change if it needs the checkpoint.
                     Err(error) if error.kind() == ErrorKind::Damaged => {}
                     Err(error) => return Err(error),
                 }
@@ -123,7 +123,7 @@ impl Shapes {
         *self.counts.entry(shape(id)).or_default() += 1;
     }
 
-    /// Whether a few shapes are those of nearly all ids.
+    /// Whether a few shapes cover nearly all ids.
     fn are_common(&self) -> bool {
         let mut counts: Vec<u64> = self.counts.values().copied().collect();
         counts.sort_unstable_by(|one, other| other.cmp(one));
@@ -132,7 +132,7 @@ impl Shapes {
     }
 }
 
-/// The id with `a` in the place of each run of letters, and `0` in that of each run of digits.
+/// The id with each run of letters replaced by `a`, and each run of digits by `0`.
 fn shape(id: &str) -> String {
     let mut shape = String::new();
     for character in id.chars() {
