@@ -48,8 +48,8 @@ pub struct ChangeReport {
     pub subsets: u64,
     /// The number of new annotations that were written elsewhere.
     pub annotations: u64,
-    /// The number of these annotations that were left out: with them, the notes of their instances would exceed
-    /// [`Annotation::MAX_BYTES`](crate::history::Annotation::MAX_BYTES).
+    /// The number of annotations of the primary that were left out: with them, the notes of their instances would
+    /// exceed [`Annotation::MAX_BYTES`](crate::history::Annotation::MAX_BYTES).
     pub annotations_left_out: u64,
     /// Why a guard would have rejected the change, if the expected set overruled the guard. `None` means that
     /// no guard would.
