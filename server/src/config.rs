@@ -1,4 +1,4 @@
-//! How a server is set up.
+//! The configuration of a server.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use accession::Result;
 pub struct Config {
     /// The name and the addresses of the site.
     pub site: Site,
-    /// Opens the registry: at the start, and again whenever another file has replaced
-    /// it. What it returns is public, so it is usually a [`Registry::public_view`]. The server reads its clock.
+    /// Opens the registry: at the start, and again whenever another file has replaced it. Everything in the
+    /// returned registry is public, so it is usually a [`Registry::public_view`]. The server uses the
+    /// registry's clock.
     pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-    /// The limits on what clients may use.
+    /// The limits on all clients.
     pub limits: ServerLimits,
     /// How clients register subsets. `None` means that they cannot.
     pub registration: Option<Registration>,
@@ -26,11 +27,12 @@ impl fmt::Debug for Config {
     }
 }
 
-/// How clients register subsets.
+/// Settings for clients that register subsets.
 pub struct Registration {
-    /// Opens the registry, once for each of them. It shows what [`Config::open`] shows.
+    /// Opens the registry, once for each registration. The registry shows the same datasets as
+    /// [`Config::open`].
     pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-    /// The token that a client must have. `None` means none.
+    /// The token that a client must send. `None` means that no token is necessary.
     pub token: Option<String>,
 }
 
@@ -40,16 +42,16 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// The limits on what all clients together may use. What one of them may use is the business of a proxy.
+/// The limits on what all clients together may use. A proxy may limit single clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The greatest number of connections that are accepted. The system keeps a further one waiting until
-    /// one of them is closed.
+    /// The greatest number of accepted connections. The operating system queues further ones until one of them
+    /// is closed.
     pub connections: usize,
-    /// The longest time in which a client sends the head of its next request. It also bounds how long
-    /// a connection may be idle.
+    /// The longest time that a client may take to send the head of its next request. It also limits how long a
+    /// connection may be idle.
     pub head_time: Duration,
-    /// The longest time for which a client may read nothing while the server has something to send.
+    /// The longest time for which a client may read nothing while the server has data to send.
     pub stall_time: Duration,
     /// The longest time until a response begins.
     pub request_time: Duration,
@@ -59,7 +61,7 @@ pub struct ServerLimits {
     pub readers: usize,
     /// The greatest number of comparisons and checks that run at the same time.
     pub comparisons: usize,
-    /// The greatest number of lists with patterns that are made at the same time.
+    /// The greatest number of lists with patterns that are computed at the same time.
     pub searches: usize,
     /// The longest target of a request, in bytes.
     pub target_bytes: usize,
@@ -67,9 +69,9 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// The greatest number of citations in one check.
     pub citations: usize,
-    /// The greatest number of new subsets that clients register on a day in UTC.
+    /// The greatest number of new subsets that all clients may register in one day (UTC).
     pub daily_subsets: u64,
-    /// The greatest total length of the requests that register subsets on a day in UTC, in bytes.
+    /// The greatest total length of the requests that register subsets in one day (UTC), in bytes.
     pub daily_subset_bytes: u64,
     /// The grace period for running requests after the server was asked to stop.
     pub drain_time: Duration,

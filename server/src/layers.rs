@@ -1,4 +1,4 @@
-//! What is done for every request, whatever its address: the service of the server.
+//! The service of the server: everything that is done for every request, whatever its address.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use super::route;
 use super::state::App;
 use crate::pages::{self, Link, Site};
 
-/// Nothing but files of the site is loaded, and its forms lead to itself.
+/// Pages load only files of the site, and forms lead only to the site.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
@@ -40,7 +40,8 @@ pub fn service(state: &App) -> Router {
         .expose_headers(Any)
         .max_age(Duration::from_secs(86_400))
         .vary(Vary::list([]));
-    // The last layer is the outermost. All are around the router, so that the innermost can try another method.
+    // The last layer is the outermost. All layers are around the router, so that the innermost can try another
+    // method.
     Router::new()
         .fallback_service(route::router(state))
         .layer(from_fn_with_state(state.clone(), respond))
@@ -50,8 +51,8 @@ pub fn service(state: &App) -> Router {
         .layer(from_fn_with_state(state.clone(), record))
 }
 
-/// Content in memory is compressed. A list and a file are not: an encoder for each client that reads slowly would
-/// take more memory than the part that it reads.
+/// Only content in memory is compressed. Lists and files are not: an encoder for each slow client would need
+/// more memory than the part of the content that the client is reading.
 #[derive(Clone, Copy)]
 struct IsInMemory;
 
@@ -61,7 +62,7 @@ impl Predicate for IsInMemory {
     }
 }
 
-/// Counts and logs a request, and adds the headers that every response has.
+/// Counts and logs a request, and adds the headers of every response.
 async fn record(
     State(state): State<App>,
     request: Request,
@@ -95,7 +96,7 @@ async fn record(
     response
 }
 
-/// Rejects what no address accepts, and writes each problem for its client: as a page for a browser, else as JSON.
+/// Rejects requests that no address accepts, and writes each problem as a page for a browser, or else as JSON.
 async fn explain(
     State(state): State<App>,
     request: Request,
@@ -123,7 +124,7 @@ async fn explain(
     }
 }
 
-/// Checks that a request names one host, and that its address is not too long.
+/// Checks that a request has exactly one host, and that its address is not too long.
 fn check(state: &App, request: &Request) -> Result<(), Problem> {
     if !request.names_one_host() {
         return Err(Problem::usage("A request has exactly one header Host."));
@@ -136,8 +137,8 @@ fn check(state: &App, request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A path and a query without the marks at the end of the path, which a linker took from the sentence around an
-/// address that papers have: of a set, a dataset or a DOI. `None` means that there are none.
+/// Removes the punctuation at the end of the cited path of a set, a dataset or a DOI. Software that makes links
+/// takes it from the sentence around an address. `None` means that there is no such punctuation.
 fn without_marks(path: &str, query: &str) -> Option<String> {
     const MARKS: [char; 5] = ['.', ',', ';', ')', ']'];
     let meant = path.trim_end_matches(MARKS);
@@ -149,10 +150,10 @@ fn without_marks(path: &str, query: &str) -> Option<String> {
     (is_cited && meant != path).then(|| format!("{meant}{query}"))
 }
 
-/// The response that says why a request was rejected.
+/// The error response to a rejected request.
 fn written(state: &App, request: &Request, problem: &Problem) -> Response {
     let path = request.path();
-    // What only the operator should read, such as a path, is in the log.
+    // Details for the operator only, such as a path, are logged.
     if problem.status.is_server_error() || problem.cause.is_some() {
         let cause = problem.cause.as_deref().unwrap_or(&problem.detail);
         tracing::warn!(kind = problem.kind, path, cause, "request failed");
@@ -178,16 +179,16 @@ fn written(state: &App, request: &Request, problem: &Problem) -> Response {
     response
 }
 
-/// Responds within the time of a request. Content gets the name of the file as which it is saved and the link to
-/// the dataset or the set that it belongs to, and is confirmed if the client has it.
+/// Responds within the time limit of a request. Content gets the file name under which it is saved, and a link
+/// to its dataset or set. If the client has cached the content, the response is 304 (Not Modified).
 async fn respond(
     State(state): State<App>,
     request: Request,
     incoming: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
-    // Slightly longer than the limit of the work itself, whose problem says more. The work keeps its permit until
-    // it ends.
+    // Slightly longer than the limit of the work itself, whose problem is more specific. The work keeps its
+    // permit until it ends.
     let time = state.limits.request_time + Duration::from_secs(2);
     let Ok(mut response) =
         tokio::time::timeout(time, unknown_first(&request, incoming, next)).await
@@ -198,7 +199,7 @@ async fn respond(
     let (path, query) = (request.path(), request.query());
     add_file_name(response.headers_mut(), path, query);
     add_links(response.headers_mut(), to_whole(&state.site, path));
-    // Only what is read has such a condition (RFC 9110 §13.1.2).
+    // Only reads can have such a condition (RFC 9110 §13.1.2).
     let is_content = matches!(
         response.status(),
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
@@ -210,7 +211,7 @@ async fn respond(
     }
 }
 
-/// The link from what a dataset or a set has, such as a history or a list, to the page of the whole.
+/// The link from a subpage of a dataset or a set, such as a history or a list, to its main page.
 fn to_whole(site: &Site, path: &str) -> Option<Link> {
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     let (rel, whole) = match *segments {
@@ -221,7 +222,7 @@ fn to_whole(site: &Site, path: &str) -> Option<Link> {
     Some(Link::new(rel, site.address_or_href(&whole)))
 }
 
-/// Responds to a method that an address does not accept. If nothing exists at the address, that comes first.
+/// Responds to a method that an address does not accept. If the resource does not exist, responds 404 instead.
 async fn unknown_first(
     request: &Request,
     incoming: http::Request<axum::body::Body>,
@@ -231,7 +232,7 @@ async fn unknown_first(
         return next.run(incoming).await;
     }
     let refused = next.clone().run(incoming).await;
-    // If nothing is signed, the addresses of the log exist, and are empty.
+    // If nothing is signed, the addresses of the log exist, but have no content.
     let is_of_log = matches!(request.path(), "/statements/checkpoint" | "/statements/policy");
     if refused.status() != StatusCode::METHOD_NOT_ALLOWED || is_of_log {
         return refused;

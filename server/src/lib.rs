@@ -1,5 +1,5 @@
-//! The web pages and the HTTP API of a registry, which other programs may write at the same time, and the
-//! same pages as files for any web server.
+//! The web pages and the HTTP API of a registry, and the same pages as files for any web server. Other programs
+//! may write to the registry at the same time.
 //!
 //! [`Server::bind`] listens, and [`Server::run`] responds until the process is asked to stop.
 //! [`publish_pages`] writes the pages of published datasets into a directory.
@@ -34,13 +34,14 @@
 //!
 //! # Safety
 //!
-//! Nothing is written, but subsets that clients register where that is allowed ([`Registration`]), each by a
-//! connection of its own: all else knows only the snapshots of a registry, which never write.
-//! Connections, heads, addresses, bodies and the time of a request are limited ([`ServerLimits`]). A long
-//! list is read page by page, each in a short transaction of its own, and only when the client has
-//! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits
-//! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
-//! before its work has ended, and one that reads nothing keeps what was made for it.
+//! The server never writes, except for subsets that clients register if that is allowed ([`Registration`]),
+//! each over its own connection. All other code uses snapshots, which never write.
+//!
+//! The numbers of connections, the sizes of heads, addresses and bodies, and the time of a request are limited
+//! ([`ServerLimits`]). A long list is read page by page, each in its own short transaction, and only when the
+//! client has read the previous page. Comparisons, checks and lists with patterns have a budget. These limits
+//! apply to the work and its bytes, not to the connection. If a client hangs up, its work counts until it ends.
+//! If a client stops reading, the data produced for it counts.
 
 mod config;
 mod layers;

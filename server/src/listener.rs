@@ -1,4 +1,4 @@
-//! Connections: from listening to the end of the last one.
+//! Connections, from listening to the end of the last connection.
 
 use std::error::Error;
 use std::fmt;
@@ -29,27 +29,27 @@ use super::problem::Problem;
 use super::state::{App, ServerState};
 use accession::Result;
 
-/// How many connections are accepted beyond the limit. A request on one of them waits for a connection to end,
-/// except a probe, which must not wait behind slow readers.
+/// The number of connections that are accepted beyond the limit. A request on one of them waits until another
+/// connection ends. A probe does not, because it must not wait behind slow readers.
 const WAITING: usize = 64;
 
-/// The buffer for the head of a request. A longer head is refused.
+/// The size of the buffer for the head of a request, in bytes. A longer head is rejected.
 const HEAD_BYTES: usize = 32 * 1_024;
 
 /// The greatest number of headers of a request.
 const MAX_HEADERS: usize = 64;
 
-/// How long to wait after an error that is not one connection's fault, such as too many open files.
+/// The pause after an error that no single connection caused, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a server cannot be started.
+/// The reason why a server cannot be started.
 #[derive(Debug)]
 pub enum BindError {
-    /// Another program listens on the address, or it is not one of this host.
+    /// Another program listens on the address, or the address is not one of this host.
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system reported.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Threads or signals are not available.
@@ -88,15 +88,15 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens on an address; port 0 means any that is free.
+    /// Listens on an address. Port 0 means any free port.
     ///
     /// # Errors
     ///
-    /// Another program listens there, or it is not an address of this host; threads or signals are not
-    /// available.
+    /// Another program listens on the address, the address is not one of this host, or threads or signals are
+    /// not available.
     pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
-        // Connections have one thread: what takes long is done on others, and a request that costs little is
-        // not handed from core to core.
+        // One thread serves all connections, so a cheap request is not handed from core to core. Other threads
+        // do the long work.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(32)
@@ -109,12 +109,12 @@ impl Server {
         Ok(Server { runtime, listener, address, stopped })
     }
 
-    /// The address that it listens on.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until SIGTERM or SIGINT, then lets what is being answered end, and returns.
+    /// Responds to requests until SIGTERM or SIGINT. Then lets running requests end, and returns.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Server {
         let state = Arc::new(ServerState::new(config)?);
         let service = layers::service(&state);
         runtime.block_on(serve(&listener, &state, &service, stopped.requested()));
-        // Work on a registry that a client no longer waits for ends by its own time limit.
+        // Work on a registry for which no client waits any more ends by its own time limit.
         runtime.shutdown_timeout(Duration::from_secs(1));
         Ok(())
     }
@@ -136,11 +136,11 @@ impl Server {
 pub struct Service(Router);
 
 impl Service {
-    /// Opens the registry.
+    /// Opens the registry, and creates its service.
     ///
     /// # Errors
     ///
-    /// Those of opening it.
+    /// The registry cannot be opened.
     pub fn open(config: Config) -> Result<Self> {
         Ok(Service(layers::service(&Arc::new(ServerState::new(config)?))))
     }
@@ -151,7 +151,7 @@ impl Service {
     }
 }
 
-/// The signals that ask the process to stop. They are caught from the start, so that none is missed.
+/// The signals that ask the process to stop. They are caught from the start, so that none is lost.
 struct Stop {
     terminated: Signal,
     interrupted: Signal,
@@ -172,7 +172,7 @@ impl Stop {
     }
 }
 
-/// Accepts connections until `stopped`, and then waits for those that are being served.
+/// Accepts connections until `stopped`, and then waits for the open ones.
 async fn serve(
     listener: &TcpListener,
     state: &App,
@@ -214,8 +214,8 @@ async fn serve(
     }
 }
 
-/// Accepts the next connection as soon as there may be one more. The system keeps those that wait, with
-/// what they have sent.
+/// Accepts the next connection when the number of sockets allows one more. Meanwhile the operating system
+/// queues connections with the data that they have sent.
 async fn accept(
     listener: &TcpListener,
     sockets: &Arc<Semaphore>,
@@ -225,7 +225,7 @@ async fn accept(
     Ok((stream, permit))
 }
 
-/// Whether a connection is one of those that the limit allows. One that is not waits with its first request.
+/// The permit of a connection within the limit. A connection without one waits with its first request.
 struct Admission {
     limit: Arc<Semaphore>,
     permit: OnceCell<OwnedSemaphorePermit>,
@@ -258,7 +258,7 @@ async fn connection(
     admission: &Admission,
     watcher: Watcher,
 ) -> hyper::Result<()> {
-    // Small responses are sent at once. If that cannot be set, they are slower.
+    // Small responses are sent at once. If this option cannot be set, they are slower.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(state.limits.stall_time));

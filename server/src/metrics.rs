@@ -1,4 +1,4 @@
-//! What is counted for operators, in the text format of Prometheus.
+//! Counters for operators, in the text format of Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use accession::Timestamp;
 use accession::dataset::DatasetRecord;
 
-/// What was counted since the server was started.
+/// Counters since the start of the server.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Responses by the first digit of their status, from 1.
+    /// The number of responses by the first digit of their status, from 1.
     responses: [AtomicU64; 5],
-    /// The time until responses began, in microseconds.
+    /// The total time until responses began, in microseconds.
     response_micros: AtomicU64,
     requests_under_way: AtomicU64,
     connections: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that is under way until what is returned is dropped.
+    /// Counts a running request, until the returned value is dropped.
     pub fn request_begins(&self) -> UnderWay<'_> {
         self.requests_under_way.fetch_add(1, Ordering::Relaxed);
         UnderWay(&self.requests_under_way)
@@ -35,18 +35,18 @@ impl Metrics {
         self.response_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Counts a connection that is opened.
+    /// Counts an opened connection.
     pub fn connection_opens(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.connections_accepted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection that is closed.
+    /// Counts a closed connection.
     pub fn connection_closes(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// All of it.
+    /// Writes all metrics of the server.
     pub fn text(&self) -> String {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let one = |counter: &AtomicU64| vec![(String::new(), read(counter).to_string())];
@@ -82,19 +82,19 @@ impl Metrics {
     }
 }
 
-/// How many datasets are reported, by name: each takes five lines.
+/// The greatest number of datasets that are reported, by name. Each needs five lines.
 pub const MAX_DATASETS: u32 = 1_000;
 
-/// What is reported of a dataset.
+/// The reported values of a dataset.
 pub struct Reported {
     pub listed: DatasetRecord,
-    /// How many of its files are not as recorded. `None` means that none was ever checked.
+    /// The number of its files that differ from their records. `None` means that none was ever checked.
     pub open_findings: Option<u64>,
-    /// Whether its last listing was refused.
+    /// Whether its latest listing was rejected.
     pub is_refused: bool,
 }
 
-/// What is known of datasets. None, if the registry cannot be read now.
+/// Writes the metrics of datasets. `None` means that the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     let mut text = String::new();
     let is_readable = vec![(String::new(), u8::from(reported.is_some()).to_string())];
@@ -132,7 +132,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     text
 }
 
-/// Adds a metric of the program. Writing to a string cannot fail.
+/// Writes one metric. Writing to a string cannot fail.
 fn write(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, String)]) {
     let _ = writeln!(text, "# HELP accession_{name} {help}\n# TYPE accession_{name} {kind}");
     for (labels, value) in rows {
@@ -140,7 +140,7 @@ fn write(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String,
     }
 }
 
-/// A request that is under way.
+/// A running request.
 pub struct UnderWay<'metrics>(&'metrics AtomicU64);
 
 impl Drop for UnderWay<'_> {

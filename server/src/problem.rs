@@ -1,4 +1,4 @@
-//! Why a request is refused, as the response says it (RFC 9457).
+//! The reason why a request is rejected, as the body of the response (RFC 9457).
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 use accession::Identifier;
 use accession::{Error, ErrorKind};
 
-/// Why a request is refused.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// The HTTP status.
     pub status: StatusCode,
-    /// The kind, as the command line names it.
+    /// The kind, as on the command line.
     pub kind: &'static str,
     /// What is wrong.
     pub detail: String,
-    /// What to do next. `None` means that there is nothing to advise.
+    /// What to do next. `None` means that there is no advice.
     pub hint: Option<&'static str>,
-    /// After how many seconds it may succeed. `None` means that it will not.
+    /// The number of seconds after which a repetition may succeed. `None` means that it will not.
     pub retry_after_seconds: Option<u32>,
-    /// What only the operator should read. `None` means nothing more than the detail.
+    /// The cause, for the operator only. `None` means that there is none besides the detail.
     pub cause: Option<String>,
 }
 
 impl Problem {
-    /// Why a request is refused, by its status and its kind.
+    /// Creates a problem with a status and a kind.
     pub fn new(status: StatusCode, kind: &'static str, detail: String) -> Self {
         Problem { status, kind, detail, hint: None, retry_after_seconds: None, cause: None }
     }
 
-    /// The same problem with advice.
+    /// Returns the problem with advice.
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         Problem { hint: Some(hint), ..self }
@@ -41,14 +41,14 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, "usage", detail.into())
     }
 
-    /// There is nothing at this address.
+    /// The address does not exist.
     pub fn not_found() -> Self {
         let detail = "There is nothing at this address.".to_owned();
         Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
             .with_hint("An identifier is DI: followed by 32 hexadecimal digits, as in /DI:763122197bfb3ffbf0da14adbfb1b13b.")
     }
 
-    /// Something with this description is not known here.
+    /// No object with this description exists here.
     pub fn unknown(kind: &'static str, detail: impl Into<String>) -> Self {
         Problem::new(StatusCode::NOT_FOUND, kind, detail.into())
     }
@@ -60,19 +60,19 @@ impl Problem {
             .with_hint("Another archive may have issued it, or a digit may be wrong.")
     }
 
-    /// None of the formats that the client accepts is offered.
+    /// The client accepts none of the offered formats.
     pub fn not_acceptable(offered: &[&str]) -> Self {
         let detail = format!("This is offered as {}.", offered.join(", "));
         Problem::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", detail)
     }
 
-    /// The method is not one that this address takes.
+    /// The address does not accept this method.
     pub fn method() -> Self {
         let detail = "This address can only be read: use GET or HEAD.".to_owned();
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
     }
 
-    /// The address takes only what is to be registered, if the server registers anything.
+    /// The address accepts only subsets to register, and only if the server allows it.
     pub fn not_taken() -> Self {
         let detail = "Subsets are saved here by POST, if the archive allows it.".to_owned();
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
@@ -83,7 +83,7 @@ impl Problem {
         Problem::new(status, "too-long", detail)
     }
 
-    /// A list is sent in chunks, without which nobody could see whether it is whole.
+    /// A list is sent in chunks, because without them a client could not see whether it is complete.
     pub fn http_version() -> Self {
         let detail =
             "A whole list needs HTTP/1.1. The parameter limit gives a page of it.".to_owned();
@@ -95,19 +95,19 @@ impl Problem {
         Problem::overload("busy", "The server has too much to do.".to_owned(), 5)
     }
 
-    /// The request needs more work than a client may ask for.
+    /// The request needs more work than is allowed.
     pub fn too_costly(detail: impl Into<String>) -> Self {
         Problem::overload("too-costly", detail.into(), 60)
             .with_hint("The command line has no such limit.")
     }
 
-    /// It may succeed later.
+    /// The request may succeed later.
     pub fn overload(kind: &'static str, detail: String, retry_after_seconds: u32) -> Self {
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail);
         Problem { retry_after_seconds: Some(retry_after_seconds), ..problem }
     }
 
-    /// Something failed that should not fail.
+    /// Something failed that should never fail.
     pub fn internal(cause: String) -> Self {
         let detail = "The server failed to answer. Its operator can see why in the log.".to_owned();
         let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -115,14 +115,14 @@ impl Problem {
         Problem { cause: Some(cause), ..problem }
     }
 
-    /// What mirrors read of a dataset cannot be written or read.
+    /// The files of a dataset that mirrors read cannot be written or read.
     pub fn unpublished(cause: String) -> Self {
         let detail = "The log of this dataset cannot be published now.".to_owned();
         let problem = Problem::overload(ErrorKind::Io.as_str(), detail, 60);
         Problem { cause: Some(cause), ..problem }
     }
 
-    /// What it is called, in a few words.
+    /// The title, in a few words.
     pub fn title(&self) -> &'static str {
         match self.status {
             StatusCode::NOT_FOUND => "Not found",
@@ -156,7 +156,7 @@ impl Problem {
     }
 }
 
-/// It is written for its client where the headers of the request are known.
+/// Stores the problem in the response. The layer that knows the headers of the request writes the body.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -172,13 +172,13 @@ impl From<Error> for Problem {
         let detail = match kind {
             ErrorKind::IdentifierUnknown => {
                 let message = error.to_string();
-                // It begins with an identifier, if that was asked for.
+                // If an identifier was requested, the message begins with it.
                 match message.split(' ').next().is_some_and(|it| it.parse::<Identifier>().is_ok()) {
                     true => format!("DI:{message}."),
                     false => sentence(&message),
                 }
             }
-            // It begins with the name or the time of the request.
+            // The message begins with the name or the time of the request.
             ErrorKind::NoHistory => format!("{error}."),
             _ => sentence(&error.to_string()),
         };
@@ -195,7 +195,7 @@ impl From<Error> for Problem {
                 .with_hint("In a pattern, * is any characters, and ? is one."),
             ErrorKind::Ambiguous => Problem::new(StatusCode::CONFLICT, name, detail)
                 .with_hint("The parameter dataset names one of them."),
-            // Of one that is known, a time was asked for at which it was not in force.
+            // The identifier is known, but was not in force at the requested time.
             ErrorKind::IdentifierUnknown if error.unknown().is_none() => {
                 Problem::unknown(name, detail)
             }
@@ -205,7 +205,7 @@ impl From<Error> for Problem {
             ErrorKind::Damaged if error.is_from_store() => {
                 Problem { kind: name, ..Problem::internal(error.with_causes()) }
             }
-            // The path of the registry is for the operator only.
+            // The path of the registry is only for the operator.
             _ if error.is_from_store() => {
                 let detail = match kind {
                     ErrorKind::Busy => "The registry is busy.",
@@ -215,7 +215,7 @@ impl From<Error> for Problem {
                 let problem = Problem::overload(name, detail.to_owned(), 30);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
-            // So are directories.
+            // Directories are only for the operator, too.
             ErrorKind::Io => Problem::unpublished(error.with_causes()),
             ErrorKind::Temporary => {
                 let detail = "The server has no room for temporary files now.".to_owned();
@@ -227,7 +227,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// An error's message as a sentence.
+/// Converts an error message to a sentence.
 fn sentence(message: &str) -> String {
     let mut characters = message.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use accession::{Clock, Registry};
 
-    /// No test may change the environment of its process, so this one runs itself in a child.
+    /// A test must not change the environment of its process, so this one runs itself in a child.
     #[test]
     fn no_room_for_temporary_files_is_an_outage_and_the_directory_is_not_shown() {
         const MISSING: &str = "/missing/for/temporary/files";

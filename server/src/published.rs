@@ -1,4 +1,4 @@
-//! The directory with what mirrors read, which is published whenever a dataset has changed.
+//! The directory with the files for mirrors. A dataset is published into it whenever it has changed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,18 +17,18 @@ use accession::{DatasetFilter, DatasetName};
 use accession::{Error, ErrorKind, Result};
 use accession::{Registry, Snapshot};
 
-/// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
+/// The greatest number of cached digests: enough for a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
 
-/// How much of a file is read at once, and is in memory for each client that reads slowly.
+/// The number of bytes of a file that are read at once, and that are in memory for each slow client.
 const PART_BYTES: u64 = 64 * 1_024;
 
-/// The directory with what mirrors read.
+/// The directory with the files for mirrors.
 pub struct PublishedFiles {
     /// The directory, which is removed at the end. `None` means that it was not needed yet.
     directory: Mutex<Option<Arc<SiteDirectory>>>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
-    /// The digests of files that did not change since they were computed.
+    /// The digests of files that have not changed since these were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
     /// One permit for each dataset, so that only one task publishes it at a time.
     turns: Mutex<BTreeMap<DatasetName, Arc<Semaphore>>>,
@@ -39,11 +39,11 @@ pub struct PublishedFiles {
 /// The number of datasets that may be published at the same time.
 const PUBLISHING: usize = 4;
 
-/// A file as it was at some time: its device, its number, its length, and when it was written.
+/// A version of a file: its device, inode, length, and modification time.
 type Identity = (u64, u64, u64, i64, i64);
 
-/// What of a dataset decides its files: the registry that was opened, the record with the latest
-/// change, the last subset that was cited, and how many annotations there are.
+/// The state on which the files of a dataset depend: the opened registry, the record with the latest change,
+/// the latest cited subset, and the number of annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     generation: u64,
@@ -57,7 +57,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown).
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.subset_counter(&listed.dataset.name)?;
@@ -65,13 +65,13 @@ impl Version {
         Ok(Version { generation, listed, last_subset, annotations })
     }
 
-    /// The present name of the dataset.
+    /// The current name of the dataset.
     pub fn name(&self) -> &DatasetName {
         &self.listed.dataset.name
     }
 }
 
-/// A file that stays the same.
+/// An open file whose content does not change.
 #[derive(Debug)]
 pub struct Stored {
     file: File,
@@ -82,11 +82,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The first bytes of a range. They are read on a thread on which a disk may be waited for.
+    /// Reads the first bytes of a range, on a thread that may wait for a disk.
     ///
     /// # Errors
     ///
-    /// The file has fewer bytes than its length says, or the disk fails.
+    /// The file is shorter than its length, or the disk fails.
     pub async fn part(self: Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
         let read = tokio::task::spawn_blocking(move || {
             let bytes = PART_BYTES.min(range.end - range.start);
@@ -99,7 +99,7 @@ impl Stored {
 }
 
 impl PublishedFiles {
-    /// Nothing is published yet. The directories that killed servers left are removed.
+    /// Creates an empty state. Removes directories that killed servers left behind.
     pub fn new() -> Self {
         SiteDirectory::remove_abandoned();
         PublishedFiles {
@@ -111,7 +111,7 @@ impl PublishedFiles {
         }
     }
 
-    /// Waits until a dataset may be published. No other task publishes it while the permits exist.
+    /// Waits until a dataset may be published. No other task publishes it until the permits are dropped.
     ///
     /// # Errors
     /// The server is shutting down.
@@ -128,14 +128,14 @@ impl PublishedFiles {
         Ok([own, Arc::clone(&self.publishing).acquire_owned().await?])
     }
 
-    /// Whether the files of a dataset are those of this version.
+    /// Whether the published files of a dataset are those of this version.
     pub fn is_current(&self, version: &Version) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&version.listed.dataset.name) == Some(version)
     }
 
-    /// Publishes a dataset. If its history contradicts what was published, for example because the registry was
-    /// restored from a backup, it is published anew.
+    /// Publishes a dataset. If its history contradicts the published log, for example because the registry was
+    /// restored from a backup, the published files are removed, and all of them are written again.
     ///
     /// # Errors
     ///
@@ -163,14 +163,14 @@ impl PublishedFiles {
         Ok(())
     }
 
-    /// Opens a file of a dataset. `None` means that the file does not exist. Its digest is computed
-    /// once, with calls of `proceed` meanwhile, which can stop it.
+    /// Opens a file of a dataset. `None` means that the file does not exist. Its digest is computed once.
+    /// Meanwhile `proceed` is called, and may stop the computation.
     ///
-    /// The file stays the same when another one takes its place, and what is appended later is not sent.
+    /// The opened file stays the same if another file replaces it. Content that is appended later is not sent.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]; those of `proceed`. That the file cannot be read is the error within.
+    /// [`ErrorKind::Io`], and those of `proceed`. The inner error means that the file cannot be read.
     pub fn open(
         &self,
         name: &DatasetName,
@@ -181,7 +181,7 @@ impl PublishedFiles {
         let Some(file) = opened else { return Ok(Ok(None)) };
         match self.stored(file, proceed) {
             Ok(stored) => Ok(Ok(Some(stored))),
-            // An error of `proceed` is returned as it is.
+            // An error of `proceed` is returned unchanged.
             Err(failed) => failed.downcast::<Error>().map_or_else(|io| Ok(Err(io)), Err),
         }
     }

@@ -1,4 +1,4 @@
-//! What clients may register: who they must be, and how much of it there may be.
+//! Limits the registration of subsets: which clients may register them, and how many.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,16 +16,16 @@ use accession::{Day, Timestamp};
 /// The longest body of a registration, in bytes.
 pub const BODY_BYTES: usize = 1 << 20;
 
-/// How many bodies are in memory at the same time.
+/// The greatest number of bodies in memory at the same time.
 const BODIES: usize = 16;
 
-/// How subsets are registered, for all requests.
+/// The shared state of all registrations.
 pub struct Registering {
     open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-    /// The digest of the token: digests are compared in the same time wherever they differ.
+    /// The digest of the token. Comparing digests does not reveal by its time where two tokens differ.
     token: Option<[u8; 32]>,
     bodies: Semaphore,
-    /// The registrations of the last day that had any.
+    /// The registrations of the latest day that had any.
     today: Mutex<Option<Today>>,
 }
 
@@ -51,16 +51,16 @@ impl Registering {
     ///
     /// # Errors
     ///
-    /// It cannot be opened.
+    /// The registry cannot be opened.
     pub fn open(&self) -> Result<Registry> {
         (self.open)()
     }
 
-    /// Refuses a client without the token.
+    /// Rejects a client without the token.
     ///
     /// # Errors
     ///
-    /// There is a token, and the headers do not have it.
+    /// A token is required, and the headers do not contain it.
     pub fn check_token(&self, headers: &HeaderMap) -> std::result::Result<(), Problem> {
         let given = headers.get(AUTHORIZATION).map(|header| header.as_bytes());
         let given = given.and_then(|header| header.split_at_checked(b"Bearer ".len()));
@@ -76,17 +76,17 @@ impl Registering {
         }
     }
 
-    /// Room for the body of a request, until it is answered.
+    /// Reserves memory for the body of a request, until the response.
     ///
     /// # Errors
     ///
-    /// There are too many of them.
+    /// Too many bodies are in memory.
     pub fn room(&self) -> std::result::Result<SemaphorePermit<'_>, Problem> {
         self.bodies.try_acquire().map_err(|_| Problem::busy())
     }
 
-    /// Counts one more new subset of a day, from a request of `bytes` bytes. `false` means that a limit of
-    /// the day is reached.
+    /// Counts one new subset on the current day, from a request of `bytes` bytes. `false` means that a daily
+    /// limit is reached.
     pub fn take(&self, now: Timestamp, bytes: u64, limits: &ServerLimits) -> bool {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let before = today.filter(|today| today.day == now.day());
@@ -99,7 +99,7 @@ impl Registering {
         true
     }
 
-    /// Takes back what was counted: nothing new was stored.
+    /// Reverts the count of a subset, because nothing new was stored.
     pub fn give_back(&self, bytes: u64) {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(today) = today.as_mut() {

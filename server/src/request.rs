@@ -1,4 +1,4 @@
-//! What a request asks for, and in which format.
+//! Parses requests: their parameters, and the format of the response.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segment
     }
 }
 
-/// The dataset that a path names.
+/// The dataset in the path.
 pub struct Named(pub DatasetName);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
@@ -51,7 +51,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
-/// A request without its body. All that handle it share it.
+/// A request without its body, shared by all its handlers.
 #[derive(Debug, Clone)]
 pub struct Request(Arc<Head>);
 
@@ -76,7 +76,7 @@ impl<S: Sync> FromRequestParts<S> for Request {
     }
 }
 
-/// Which bytes of a file are sent.
+/// The bytes of a file to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ByteRange {
     /// All of them.
@@ -91,7 +91,7 @@ pub enum ByteRange {
 #[derive(Debug)]
 pub struct RowPosition {
     pub dataset: DatasetName,
-    /// `None` unless many granules were looked up.
+    /// `None` unless many granules are looked up.
     pub granule_id: Option<GranuleId>,
     pub timestamp: Timestamp,
 }
@@ -115,13 +115,13 @@ impl Request {
         request
     }
 
-    /// Whether the client has chunks, and so sees whether a list was cut.
+    /// Whether the client supports chunks, which show whether a list was cut.
     pub fn has_chunks(&self) -> bool {
         self.0.version >= Version::HTTP_11
     }
 
-    /// Whether it names one host (RFC 9112 §3.2): a proxy before this server and the server could take
-    /// another one for requests to different hosts.
+    /// Whether the request names exactly one host (RFC 9112 §3.2). If it named two, a proxy and this server
+    /// could use different ones.
     pub fn names_one_host(&self) -> bool {
         let hosts = self.0.headers.get_all(HOST).iter().count();
         hosts == 1 || hosts == 0 && !self.has_chunks()
@@ -142,7 +142,7 @@ impl Request {
         &self.0.headers
     }
 
-    /// Whether the client has content with this ETag, or accepts anything that exists (`*`).
+    /// Whether the client has cached content with this ETag, or accepts anything that exists (`*`).
     pub fn has(&self, tag: &ETag) -> bool {
         let known = self.0.headers.typed_get::<IfNoneMatch>();
         known.is_some_and(|known| !known.precondition_passes(tag))
@@ -157,8 +157,8 @@ impl Request {
             && known.zip(tag).is_some_and(|(known, tag)| !known.precondition_passes(&tag))
     }
 
-    /// Which of the bytes of a file with an ETag are sent. Of several ranges, and of other units, all bytes are
-    /// sent, as a server may (RFC 9110 §14.2), and so they are unless `If-Range` has the ETag. Only GET has ranges.
+    /// The bytes to send of a file with this ETag. All bytes are sent for several ranges and for other units,
+    /// as a server may do (RFC 9110 §14.2), and if `If-Range` does not contain the ETag. Only GET has ranges.
     pub fn range(&self, tag: &str, bytes: u64) -> ByteRange {
         let range = self.0.headers.get(RANGE).and_then(|range| range.to_str().ok());
         let Some(range) = range.filter(|_| self.0.method == Method::GET) else {
@@ -199,11 +199,11 @@ impl Request {
         pairs.filter(|(key, _)| key == name).map(|(_, value)| value).collect()
     }
 
-    /// A parameter of the query as a value. `None` means that it is absent or empty.
+    /// Parses a parameter of the query. `None` means that it is absent or empty.
     ///
     /// # Errors
     ///
-    /// It is not such a value.
+    /// The text is not such a value.
     pub fn parsed<T>(&self, name: &str) -> Result<Option<T>, Problem>
     where
         T: FromStr,
@@ -220,7 +220,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// They are too many, or one is not a pattern.
+    /// There are too many patterns, or one is invalid.
     pub fn patterns(&self) -> Result<Vec<Pattern>, Problem> {
         let patterns = self.parameters("select");
         let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
@@ -232,11 +232,11 @@ impl Request {
         patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()
     }
 
-    /// The number of rows that are wanted: `?limit=`, which is at most `most`.
+    /// The requested number of rows: `?limit=`, which is at most `most`.
     ///
     /// # Errors
     ///
-    /// It is not a number from 1 to `most`.
+    /// The parameter is not a number from 1 to `most`.
     pub fn limit(&self, default: u32, most: u32) -> Result<u32, Problem> {
         let refused =
             || Problem::usage(format!("The parameter limit is a number from 1 to {most}."));
@@ -244,7 +244,8 @@ impl Request {
         if limit == 0 || limit > most { Err(refused()) } else { Ok(limit) }
     }
 
-    /// The number of rows of a page: how many one for people has and may have, and one for programs.
+    /// The number of rows of a page. `shown` contains the default and the maximum for HTML, and `listed` those
+    /// for other formats.
     ///
     /// # Errors
     ///
@@ -259,12 +260,12 @@ impl Request {
         Ok(self.limit(default, listed.1)?.min(most))
     }
 
-    /// The row after which a page begins, `NAME@TIME` or, where many granules were looked up,
-    /// `NAME@TIME/GRANULE`. `None` means that it is the first page.
+    /// The row after which a page begins: `NAME@TIME` or, if many granules are looked up, `NAME@TIME/GRANULE`.
+    /// `None` means that it is the first page.
     ///
     /// # Errors
     ///
-    /// It is not one.
+    /// The parameter is invalid.
     pub fn position(&self, has_granule: bool) -> Result<Option<RowPosition>, Problem> {
         let Some(after) = self.parameter("after").filter(|after| !after.is_empty()) else {
             return Ok(None);
@@ -284,8 +285,8 @@ impl Request {
         read().map(Some).ok_or_else(problem)
     }
 
-    /// The address of the page after this one: the same, except for where it begins. For programs, it names
-    /// the limit and the format, too, which may have been asked for by a header.
+    /// The address of the next page, which differs only in where it begins. For programs, it also contains the
+    /// limit and the format, because a header may have set the format.
     pub fn next_page(
         &self,
         site: &Site,
@@ -332,12 +333,12 @@ impl Request {
         }
     }
 
-    /// The format of the response: `?format=`, else `Accept` decides. A client that accepts anything gets the
-    /// first of those offered.
+    /// The format of the response: `?format=`, otherwise `Accept`. A client that accepts anything gets the
+    /// first offered format.
     ///
     /// # Errors
     ///
-    /// None of those offered is accepted.
+    /// The client accepts none of the offered formats.
     pub fn format(&self, offered: &[Format]) -> Result<Format, Problem> {
         if let Some(named) = self.parameter("format").filter(|named| !named.is_empty()) {
             let format = offered.iter().find(|format| format.name() == named);
@@ -364,14 +365,14 @@ impl Request {
         })
     }
 
-    /// The header `Accept`, of one line or several. One that cannot be read is ignored, and so is an empty one.
+    /// The header `Accept`, in one or several lines. An invalid or empty header is ignored.
     fn accept(&self) -> Option<Accept> {
         let accept = self.0.headers.typed_get::<Accept>();
         accept.filter(|accept| accept.media_types().next().is_some())
     }
 }
 
-/// The format that a client prefers among those offered. `None` means that it accepts none of them.
+/// The offered format that a client prefers. `None` means that it accepts none of them.
 fn negotiated(accept: &Accept, offered: &[Format]) -> Option<Format> {
     let types: Vec<MediaType<'static>> =
         offered.iter().filter_map(|format| MediaType::parse(format.media_type()).ok()).collect();
@@ -379,7 +380,7 @@ fn negotiated(accept: &Accept, offered: &[Format]) -> Option<Format> {
     offered.iter().copied().find(|format| chosen.to_string() == format.media_type())
 }
 
-/// The bytes that the header `Range` means.
+/// The bytes that the header `Range` requests.
 fn extent(range: &str, bytes: u64) -> ByteRange {
     let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
     let number = |text: &str| -> Option<Option<u64>> {
@@ -390,7 +391,7 @@ fn extent(range: &str, bytes: u64) -> ByteRange {
         None | Some((None, None)) => ByteRange::Whole,
         Some((Some(first), Some(last))) if last < first => ByteRange::Whole,
         Some((Some(first), _)) if first >= bytes => ByteRange::Unsatisfiable,
-        // The last bytes of nothing are none, too.
+        // An empty file has no last bytes.
         Some((None, Some(suffix))) if suffix == 0 || bytes == 0 => ByteRange::Unsatisfiable,
         Some((Some(first), last)) => {
             ByteRange::Part(first..last.map_or(bytes, |last| bytes.min(last.saturating_add(1))))
@@ -399,11 +400,11 @@ fn extent(range: &str, bytes: u64) -> ByteRange {
     }
 }
 
-/// Reads a body within a time. The route limits its length to `most` bytes.
+/// Reads a body within a time limit. The route limits its length to `most` bytes.
 ///
 /// # Errors
 ///
-/// It is too long, is not complete, or was not sent within the time.
+/// The body is too long, incomplete, or was not sent within the time limit.
 pub async fn body(
     request: http::Request<Body>,
     most: usize,
@@ -423,25 +424,25 @@ pub async fn body(
     })
 }
 
-/// A name of a dataset in a path.
+/// Parses the name of a dataset in a path.
 ///
 /// # Errors
 ///
-/// No dataset that is published has such a name.
+/// No published dataset can have this name.
 pub fn dataset_name(text: &str) -> Result<DatasetName, Problem> {
     text.parse().map_err(|error| {
         Problem::unknown("dataset-unknown", format!("No dataset has this name: {error}."))
     })
 }
 
-/// A time in a path or a query.
+/// Parses a time in a path or a query.
 ///
 /// # Errors
 ///
-/// It is not a time.
+/// The text is not a time.
 pub fn moment(text: &str, now: Timestamp) -> Result<Moment, Problem> {
-    // The plus sign of an offset in a query may have been decoded to a space. The space after a date takes
-    // the place of the T.
+    // The plus sign of an offset in a query may have been decoded to a space. A space after the date replaces
+    // the T.
     const UP_TO_TIME_BYTES: usize = "2001-01-02 ".len();
     let (date, time) = text.split_at_checked(UP_TO_TIME_BYTES).unwrap_or((text, ""));
     let text = format!("{date}{}", time.replace(' ', "+"));
@@ -475,7 +476,7 @@ impl Format {
         }
     }
 
-    /// What is read of a dataset or a set for it.
+    /// The parts of a dataset or a set that this format needs.
     pub fn detail(self) -> Detail {
         if self == Format::Html { Detail::Page } else { Detail::Record }
     }
@@ -485,12 +486,12 @@ impl Format {
         self.named().0
     }
 
-    /// The media type that a client asks for.
+    /// The media type in `Accept`.
     pub fn media_type(self) -> &'static str {
         self.named().1
     }
 
-    /// The media type of a response, with its character set where that is not fixed by the type.
+    /// The media type of a response, with its character set if the type does not determine it.
     pub fn content_type(self) -> String {
         let media_type = self.media_type();
         match media_type.starts_with("text/") || media_type == "application/x-bibtex" {

@@ -1,10 +1,10 @@
-//! Responses: content with its ETag, the policy of caches, links and the name of its file.
+//! Responses: content with its ETag, its cache policy, links and its file name.
 //!
-//! The ETag of content in memory is made from the digest of its bytes before they are compressed, so it is weak.
-//! The ETag of a list is made from everything that decides its bytes, so it is known before the list is read.
+//! The ETag of content in memory is the digest of its bytes before compression, so it is weak. The ETag of a
+//! list is computed from everything that determines its bytes, so it is known before the list is read.
 //!
-//! A client that reads slowly keeps in memory what was made for it: at most a page of a list, or a part of a list
-//! or a file. The next part is read when the client has taken the previous one.
+//! For a slow client, only the data produced for it stays in memory: at most a page of a list, or a part of a
+//! list or a file. The next part is read when the client has received the previous one.
 
 use std::io;
 use std::ops::Range;
@@ -46,17 +46,17 @@ const EXTENSIONS: [(&str, &str); 8] = [
     ("application/ld+json", "jsonld"),
 ];
 
-/// How long caches may keep a response.
+/// How long caches may store a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachePolicy {
     /// For ever: the content of this address never changes.
     Immutable,
-    /// A cache that many clients share sends it again for half a minute without a request, which takes crawlers
-    /// away. All other caches revalidate it.
+    /// A shared cache reuses it for 30 seconds without a request, which keeps crawlers away from the server.
+    /// All other caches revalidate it.
     Shared,
     /// Every cache revalidates it: a mirror must not read an old head.
     Revalidated,
-    /// Not at all: the next response will differ.
+    /// Caches must not store it: the next response will differ.
     NotStored,
 }
 
@@ -71,22 +71,22 @@ impl CachePolicy {
     }
 }
 
-/// Why a request gets no content.
+/// The reason why a response has no content.
 #[derive(Debug)]
 pub enum Rejection {
-    /// It is rejected.
+    /// The request is rejected.
     Problem(Problem),
     /// The content is at another address.
     Redirect(StatusCode, String),
 }
 
 impl Rejection {
-    /// Leads to another address this time.
+    /// Redirects to another address for this request only.
     pub fn see_other(address: String) -> Self {
         Rejection::Redirect(StatusCode::SEE_OTHER, address)
     }
 
-    /// Leads to the address under which this is known.
+    /// Redirects permanently to the canonical address.
     pub fn permanent(address: String) -> Self {
         Rejection::Redirect(StatusCode::PERMANENT_REDIRECT, address)
     }
@@ -107,7 +107,7 @@ impl IntoResponse for Rejection {
     }
 }
 
-/// Leads to another address.
+/// A redirect to another address.
 pub fn redirect(status: StatusCode, address: &str) -> Response {
     let headers = [
         (LOCATION, value(address)),
@@ -159,7 +159,7 @@ pub fn file(request: &Request, content_type: &str, file: Stored, policy: CachePo
     response
 }
 
-/// Some bytes of a file.
+/// Streams a range of bytes of a file.
 fn parts(file: Stored, sent: Range<u64>) -> Body {
     let (file, Range { start, end }) = (Arc::new(file), sent);
     Body::from_stream(try_unfold(start, move |at| {
@@ -185,12 +185,12 @@ fn described(content_type: &str, tag: &str, policy: CachePolicy, body: Body) -> 
     (headers, body).into_response()
 }
 
-/// The ETag of a digest.
+/// The ETag for a digest.
 fn short_tag(digest: &[u8]) -> String {
     format!("\"{}\"", hex::encode(&digest[..12]))
 }
 
-/// The response for a client that has the content already.
+/// The response for a client that has cached the content.
 pub fn not_modified(mut response: Response) -> Response {
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     *response.body_mut() = Body::empty();
@@ -201,14 +201,14 @@ pub fn not_modified(mut response: Response) -> Response {
     response
 }
 
-/// The same response, which search engines leave out.
+/// Returns the response with a header that excludes it from search engines.
 pub fn unlisted(mut response: Response) -> Response {
     const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
     response.headers_mut().insert(ROBOTS, HeaderValue::from_static("noindex"));
     response
 }
 
-/// The same response with further links in its header.
+/// Returns the response with additional links in its header.
 pub fn with_links(mut response: Response, links: impl IntoIterator<Item = Link>) -> Response {
     add_links(response.headers_mut(), links);
     response
@@ -225,8 +225,8 @@ pub fn add_links(headers: &mut HeaderMap, links: impl IntoIterator<Item = Link>)
     }
 }
 
-/// Adds the name of the file as which a citation or a list at this address is saved. The name of a subset has the
-/// patterns.
+/// Adds the file name under which a browser saves a citation or a list from this address. The name of a subset
+/// contains the patterns.
 pub fn add_file_name(headers: &mut HeaderMap, path: &str, query: &str) {
     const LONGEST: usize = 120;
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -249,8 +249,8 @@ pub fn add_file_name(headers: &mut HeaderMap, path: &str, query: &str) {
     headers.insert(CONTENT_DISPOSITION, value(&format!("inline; filename=\"{name}.{extension}\"")));
 }
 
-/// A header value. Text that cannot be in a header is left out: all values are made of checked parts, or of
-/// addresses that are percent-encoded.
+/// A header value. A text that cannot be in a header becomes empty. This cannot happen: all values consist of
+/// checked parts, or of percent-encoded addresses.
 pub fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }

@@ -1,4 +1,4 @@
-//! Pages of lists: HTML for people, JSON and JSON Lines for programs.
+//! Pages of lists: HTML, JSON and JSON Lines.
 
 use axum::response::Response;
 use serde::ser::SerializeMap;
@@ -10,8 +10,8 @@ use crate::pages::Link;
 use accession::Instance;
 use accession::Result;
 
-/// A page of a list in a format, with the address of the next page: `html` for people, `object` as one JSON value,
-/// and in JSON Lines a row a line.
+/// Responds with a page of a list in a format, with the address of the next page. `html` renders HTML, `object`
+/// is the JSON value, and in JSON Lines each row is a line.
 pub fn list<T: Serialize, O: Serialize>(
     format: Format,
     rows: &[T],
@@ -28,7 +28,7 @@ pub fn list<T: Serialize, O: Serialize>(
     with_links(in_format(format, content, CachePolicy::Shared), next)
 }
 
-/// As [`list`], whose JSON value has the rows by a name, and the next page.
+/// Like [`list`]. The JSON value contains the rows under a name, and the address of the next page.
 pub fn named_list<T: Serialize>(
     format: Format,
     name: &str,
@@ -39,7 +39,7 @@ pub fn named_list<T: Serialize>(
     list(format, rows, next, html, || Named { name, rows, next })
 }
 
-/// The rows of a list by their name, and the address of the next page.
+/// The rows of a list under their name, and the address of the next page.
 struct Named<'a, T> {
     name: &'a str,
     rows: &'a [T],
@@ -55,27 +55,26 @@ impl<T: Serialize> Serialize for Named<'_, T> {
     }
 }
 
-/// A JSON value as a line. What is sent is made of strings, numbers and lists of them, which can always
-/// be written.
+/// A JSON value as a line. All values consist of strings, numbers and lists of them, whose serialization cannot
+/// fail.
 pub fn line<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The greatest size of the rows of a page, of which its last row may be the rest: rows have notes and
-/// ids of any length. A client that reads nothing keeps a page in memory.
+/// The size at which a page ends, in bytes. Its last row may exceed it, because notes and ids may be long. A
+/// client that stops reading keeps one page in memory.
 pub const PAGE_BYTES: usize = 256 * 1_024;
 
-/// How many rows are read at first, so that long ones are noticed.
+/// The number of rows in the first read. It is small, so that long rows are noticed.
 const FIRST_ROWS: u32 = 16;
 
-/// How many rows are read at once at most.
+/// The greatest number of rows in one read.
 const MOST_ROWS: u32 = 256;
 
-/// Reads the rows of a page: at most `limit` of them, and no more than it takes to reach
-/// [`PAGE_BYTES`]. `read` returns at most a number of rows after one of them. Whether there are further
-/// rows is returned too.
+/// Reads the rows of a page: at most `limit`, and only until they reach [`PAGE_BYTES`]. `read` returns at most
+/// the given number of rows after the given row. Also returns whether there are more rows.
 ///
 /// # Errors
 ///
@@ -87,7 +86,7 @@ pub fn read_page<Row>(
 ) -> Result<(Vec<Row>, bool)> {
     let (mut rows, mut room, mut at_once) = (Vec::new(), PAGE_BYTES, FIRST_ROWS);
     loop {
-        // One more than the page has says whether there are more.
+        // One row more than the page needs shows whether there are more.
         let wanted = at_once.min(limit + 1 - rows.len() as u32);
         let found = read(rows.last(), wanted)?;
         let is_last = found.len() < wanted as usize;
@@ -105,7 +104,7 @@ pub fn read_page<Row>(
     }
 }
 
-/// The size of an instance as a row.
+/// The size of an instance as a row, in bytes.
 pub fn instance_bytes(instance: &Instance) -> usize {
     256 + instance.note.as_ref().map_or(0, String::len)
 }
@@ -123,7 +122,7 @@ mod tests {
             (10_000, 1_000, 1, 1_000, true),
             (1_000, 10_000, 1, 1_000, false),
             (10_000, 10_000, PAGE_BYTES / 100, 101, true),
-            // A page has a row, however long.
+            // A page has at least one row, however long it is.
             (3, 1_000, 2 * PAGE_BYTES, 1, true),
             (1, 1_000, 2 * PAGE_BYTES, 1, false),
         ] {

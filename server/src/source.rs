@@ -1,5 +1,5 @@
-//! The registry that a server reads, and whether it responds, asked again and again, so that a probe of the
-//! server waits for nobody.
+//! The registry that a server reads, and its health. A background thread probes the registry, so that a probe
+//! of the server never waits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -12,41 +12,42 @@ use accession::Timestamp;
 use accession::dataset::Withdrawn;
 use accession::{ErrorKind, Result};
 
-/// The registry, which is opened again when another file has replaced it.
+/// The registry. If another file has replaced it, it is opened again.
 pub struct Source {
     open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-    /// Held while the registry is opened again, which may take long.
+    /// Locked while the registry is opened again, which may take long.
     opening: Mutex<()>,
-    /// Never held while anything is waited for: all requests look here.
+    /// Never locked while waiting for anything, because all requests use it.
     current: Mutex<Opened>,
     pub permits: Permits,
 }
 
-/// The registry as it was opened.
+/// An opened registry.
 #[derive(Clone)]
 struct Opened {
     registry: Registry,
-    /// How many were opened before it: what was learnt from one of them does not hold for another.
+    /// The number of registries that were opened before it. State derived from one of them is invalid for
+    /// another.
     generation: u64,
 }
 
 /// A registry within one request.
 pub struct RegistryReading {
-    /// The registry, which stops when the request has taken too long or its client has gone.
+    /// The registry. Its work is cancelled when the request has timed out, or its client has gone.
     pub registry: Registry,
     /// The number of registries that were opened before it.
     pub generation: u64,
-    /// The registry without a deadline, for work that goes on after the request.
+    /// The registry without a deadline, for work that continues after the request.
     pub unlimited: Registry,
     deadline: Arc<Deadline>,
 }
 
 impl RegistryReading {
-    /// Fails if the request has taken too long, or its client has gone.
+    /// Fails if the request has timed out, or its client has gone.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Interrupted`](accession::ErrorKind::Interrupted).
+    /// [`ErrorKind::Interrupted`](accession::ErrorKind::Interrupted): the work must stop.
     pub fn check_time(&self) -> Result<()> {
         self.deadline.token().check()
     }
@@ -67,12 +68,12 @@ impl Source {
         })
     }
 
-    /// The present time, by the clock of the registry.
+    /// The current time, by the clock of the registry.
     pub fn now(&self) -> Timestamp {
         self.current().registry.now()
     }
 
-    /// Reads the registry. `work` is done again if another file has replaced the registry meanwhile.
+    /// Reads the registry. If another file has replaced it meanwhile, `work` is repeated.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
@@ -80,7 +81,7 @@ impl Source {
         self.work(Cost::Page, work).await
     }
 
-    /// As [`Source::read`], for work whose cost grows with the sets.
+    /// Like [`Source::read`], for work whose cost grows with the sets.
     pub async fn compare<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
@@ -88,7 +89,7 @@ impl Source {
         self.work(Cost::Comparison, work).await
     }
 
-    /// As [`Source::read`], for work of a cost that depends on the request.
+    /// Like [`Source::read`], for work whose cost depends on the request.
     pub async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         cost: Cost,
@@ -100,8 +101,7 @@ impl Source {
         Ok(self.permits.run(cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
-    /// Does the work on this thread and, if the registry was replaced, opens it and does the work
-    /// again.
+    /// Does the work on this thread. If the registry was replaced, opens it again and repeats the work.
     pub fn attempt<T>(
         &self,
         deadline: &Arc<Deadline>,
@@ -117,7 +117,7 @@ impl Source {
         }
     }
 
-    /// Opens the registry again, unless another request has done so.
+    /// Opens the registry again, unless another request has already done so.
     fn reopen(&self, generation: u64) -> Result<Opened> {
         let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if self.current().generation == generation {
@@ -144,18 +144,18 @@ impl Opened {
     }
 }
 
-/// How long after a probe the next one begins.
+/// The pause between two probes.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The greatest age of a probe that is reported.
+/// The greatest age of a reported probe.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// The last probe of the registry.
+/// The result of the latest probe of the registry.
 pub struct Health(Mutex<(Instant, Result<(), Problem>)>);
 
 impl Health {
-    /// Probes the registry now, which was opened just before, and from now on in the background, on
-    /// a thread that ends with the registry.
+    /// Starts to probe the registry, which was opened just before, on a background thread. The thread ends with
+    /// the registry.
     pub fn watch(source: &Arc<Source>) -> Arc<Self> {
         let health = Arc::new(Health(Mutex::new((Instant::now(), Ok(())))));
         let (source, probed) = (Arc::downgrade(source), Arc::clone(&health));
@@ -168,11 +168,11 @@ impl Health {
         health
     }
 
-    /// The result of the last probe. Waits for nobody.
+    /// Returns the result of the latest probe. It never waits.
     ///
     /// # Errors
     ///
-    /// The registry could not be read, or has not answered for some time.
+    /// The registry could not be read, or has not responded for some time.
     pub fn now(&self) -> Result<(), Problem> {
         let (at, result) = self.last().clone();
         if at.elapsed() > MAX_AGE {
@@ -187,7 +187,7 @@ impl Health {
     }
 }
 
-/// Reads a record. `None` means that the server has ended.
+/// Reads one record. `None` means that the server has ended.
 fn probe(source: &Weak<Source>) -> Option<Result<(), Problem>> {
     let source = source.upgrade()?;
     let deadline = Deadline::after(MAX_AGE);
@@ -264,7 +264,7 @@ mod tests {
         });
         assert_eq!(hung.await.unwrap_err().kind, "busy");
         assert_eq!(source.read(|_| Ok(())).await.unwrap_err().kind, "busy", "it has the permit");
-        // The server goes on.
+        // The server continues.
         go_on.send(()).unwrap();
         while source.read(|_| Ok(())).await.is_err() {}
     }
@@ -305,7 +305,7 @@ mod tests {
         while is_opening.try_recv().is_err() {
             tokio::task::yield_now().await;
         }
-        // The former one is read meanwhile.
+        // Meanwhile, requests read the former registry.
         assert_eq!(source.read(|reading| Ok(reading.generation)).await.unwrap(), 0);
         go_on.send(()).unwrap();
         assert_eq!(replaced.await.unwrap().unwrap(), 1);
@@ -324,7 +324,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(600));
             Ok(())
         });
-        // It gets its turn when its own time is over.
+        // Its turn comes when its own time is over.
         let second = source.compare(|_| Ok(()));
         let (first, second) = tokio::join!(first, second);
         assert!(first.is_ok());

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use accession::Timestamp;
 /// The state of the router.
 pub type App = Arc<ServerState>;
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct ServerState {
     /// The registry.
     pub source: Arc<Source>,
     /// The name and the addresses of the site.
     pub site: Site,
-    /// The limits on what clients may use.
+    /// The limits on all clients.
     pub limits: ServerLimits,
-    /// What was counted.
+    /// The metrics of the server.
     pub metrics: Metrics,
     /// The files that mirrors read.
     pub published: PublishedFiles,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
-    /// How clients register subsets. `None` means that they cannot.
+    /// Settings for clients that register subsets. `None` means that they cannot.
     pub registering: Option<Arc<Registering>>,
 }
 
@@ -52,7 +52,7 @@ impl ServerState {
         })
     }
 
-    /// The present time.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.source.now()
     }

@@ -50,7 +50,7 @@ pub(super) const STAC: Dialect = Dialect {
     read: read::<StacItem>,
 };
 
-/// What `rclone lsjson -R` prints.
+/// The output of `rclone lsjson -R`.
 pub(super) const RCLONE: Dialect = Dialect {
     is_of_paths: true,
     is_of_objects: false,
@@ -60,7 +60,7 @@ pub(super) const RCLONE: Dialect = Dialect {
     read: read::<RcloneItem>,
 };
 
-/// The objects of a bucket, as `aws s3api list-objects-v2` prints them.
+/// The objects of a bucket: the output of `aws s3api list-objects-v2`.
 pub(super) const S3_OBJECTS: Dialect = Dialect {
     is_of_paths: false,
     is_of_objects: true,
@@ -70,7 +70,7 @@ pub(super) const S3_OBJECTS: Dialect = Dialect {
     read: read::<S3Object>,
 };
 
-/// The versions of the objects of a bucket, as `aws s3api list-object-versions` prints them.
+/// The versions of the objects of a bucket: the output of `aws s3api list-object-versions`.
 pub(super) const S3_VERSIONS: Dialect = Dialect {
     is_of_paths: false,
     is_of_objects: true,
@@ -132,7 +132,7 @@ struct DataGranule {
     archive_and_distribution_information: Vec<UmmFile>,
 }
 
-/// A date or an identifier, of which there are several types.
+/// A date or an identifier, with its type.
 #[derive(Deserialize)]
 struct Typed {
     #[serde(alias = "Type", alias = "IdentifierType")]
@@ -176,7 +176,7 @@ impl From<UmmItem> for Item {
     }
 }
 
-/// What has only a size in another unit is left out, as nothing is stated of it.
+/// A size in another unit is ignored.
 impl From<UmmFile> for WrittenFile {
     fn from(UmmFile { name, size_in_bytes, checksum }: UmmFile) -> WrittenFile {
         WrittenFile {
@@ -248,7 +248,7 @@ impl From<StacItem> for Item {
     }
 }
 
-/// The path is the address, if it is relative, else its last segment.
+/// The path is the `href` if it is relative, otherwise the last segment of the `href`.
 impl From<StacAsset> for WrittenFile {
     fn from(StacAsset { href, size, multihash }: StacAsset) -> WrittenFile {
         let path = |href: String| {
@@ -274,7 +274,7 @@ struct RcloneItem {
     path: Option<String>,
     #[serde(default)]
     is_dir: bool,
-    /// -1 means that it is not known.
+    /// -1 means that the size is unknown.
     #[serde(default = "unknown_size")]
     size: i64,
     hashes: Option<BTreeMap<String, String>>,
@@ -363,13 +363,13 @@ struct EsgfDocument {
 impl From<EsgfDocument> for Item {
     fn from(document: EsgfDocument) -> Item {
         let EsgfDocument { size, checksum, checksum_type, .. } = document;
-        // After the first `|` is the node that has it.
+        // The name of the node follows the first `|`.
         let of_id = document.id.as_deref().and_then(|id| id.split_once('|'));
         let node = document.data_node.or_else(|| of_id.map(|(_, node)| node.to_owned()));
         let before_node = |id: String| id.split('|').next().unwrap_or_default().to_owned();
         let name = document.instance_id.or_else(|| document.id.map(before_node));
         let path = document.title.or_else(|| name.clone());
-        // The size of a dataset is that of all of its files.
+        // The size of a dataset is the sum of its files, so it is not the size of one file.
         if document.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("Dataset")) {
             return Item {
                 names: [name, None],

@@ -1,4 +1,4 @@
-//! What the paths of a list of checksums look like if they are not paths.
+//! Shapes of texts in checksum lists that stand where a path should be, but are not paths.
 
 use super::finding::{Finding, FindingKind};
 use super::line_columns::{has_name_and_number, has_number_and_name};
@@ -10,7 +10,7 @@ use crate::model::SourceLocation;
 /// A shape of the text after a checksum.
 struct PathShape {
     kind: FindingKind,
-    /// Whether one line is enough; otherwise more than half of them must have it.
+    /// Whether one line with this shape is enough. Otherwise more than half of the lines must have it.
     is_any: bool,
     test: fn(&Path) -> bool,
 }
@@ -18,8 +18,8 @@ struct PathShape {
 /// The text after a checksum.
 struct Path<'line> {
     text: &'line str,
-    /// Whether it is after two characters, as GNU coreutils write them. What is in front of the name belongs to the
-    /// path then.
+    /// Whether exactly two characters precede it, as GNU coreutils write them. Any further blanks then belong
+    /// to the path.
     is_exact: bool,
 }
 
@@ -39,7 +39,7 @@ const fn shape(
     PathShape { kind, is_any, test }
 }
 
-/// The shapes, the most telling first.
+/// The shapes, the most specific first.
 static SHAPES: [PathShape; 7] = [
     shape(
         "second-checksum",
@@ -94,7 +94,7 @@ static SHAPES: [PathShape; 7] = [
     ),
 ];
 
-/// Counts the lines whose path has each shape, and keeps the first of each.
+/// Counts the lines whose path has each shape, and remembers the first of each.
 #[derive(Default)]
 pub(super) struct PathShapes {
     lines: u64,
@@ -102,7 +102,7 @@ pub(super) struct PathShapes {
 }
 
 impl PathShapes {
-    /// Tests the path of the next line.
+    /// Tests the path of the next line, which is `line`.
     pub(super) fn observe(&mut self, path: &[u8], line: &[u8], location: &SourceLocation) {
         self.lines += 1;
         // Most paths have none of the characters that a shape needs.
@@ -121,7 +121,7 @@ impl PathShapes {
         }
     }
 
-    /// What the paths look like. `None` means paths.
+    /// The shape of the paths. `None` means that they look like paths.
     pub(super) fn finding(&self) -> Option<Finding> {
         let found = SHAPES.iter().zip(&self.seen).find(|(shape, seen)| {
             let lines = seen.lines();
@@ -131,7 +131,7 @@ impl PathShapes {
     }
 }
 
-/// Whether a text has a checksum and a separator in it, as GNU coreutils write them before a path.
+/// Whether a text contains a checksum and a separator, as GNU coreutils write them before a path.
 fn has_checksum(text: &str) -> bool {
     let bytes = text.as_bytes();
     let separators = bytes.windows(2).enumerate().filter(|(_, two)| matches!(*two, b"  " | b" *"));

@@ -1,16 +1,21 @@
-//! Lists of checksums: what `sha256sum`, `md5sum`, `rclone hashsum` and `hashdeep` print, and manifests of BagIt.
+//! Lists of checksums: the output of `sha256sum`, `md5sum`, `rclone hashsum` and `hashdeep`, and BagIt
+//! manifests.
 //!
-//! A line is a checksum in hexadecimal digits, one or more blanks or TABs, perhaps `*`, and the path; or, in the
-//! style of BSD, the algorithm, the path in parentheses, `=` and the checksum. A line that begins with `\` has `\\`,
-//! `\n` and `\r` in its path, as GNU coreutils write them. What `cksum` prints, with a size between checksum and
-//! path, is read if that algorithm is requested. Where `rclone` has no checksum it prints blanks. `hashdeep` names its
-//! columns in a line that begins with `%%%%`. Lines that begin with `#`, `;` or `%` are comments.
+//! A line has one of two styles:
+//!
+//! - GNU: a checksum in hexadecimal digits, one or more blanks or TABs, an optional `*`, and the path
+//! - BSD: the algorithm, the path in parentheses, `=` and the checksum
+//!
+//! If a line begins with `\`, its path contains the escapes `\\`, `\n` and `\r`, as GNU coreutils write them.
+//! The output of `cksum` has a size between checksum and path; it is read if that algorithm is requested.
+//! `rclone` prints blanks if it has no checksum. `hashdeep` names its columns in a line that begins with
+//! `%%%%`. Lines that begin with `#`, `;` or `%` are comments.
 //!
 //! If the first line has exactly two characters between checksum and path, as GNU coreutils write them, a third
-//! blank is part of the path; otherwise blanks before a path are not.
+//! blank belongs to the path. Otherwise blanks before a path do not belong to it.
 //!
-//! In a manifest of a bag (a file named `manifest-ALGORITHM.txt` or `tagmanifest-ALGORITHM.txt`), `%0A`, `%0D` and
-//! `%25` stand for LF, CR and `%` (RFC 8493 § 2.1.3), and the name of the file has the algorithm.
+//! The name of a bag's manifest states the algorithm: `manifest-ALGORITHM.txt` or `tagmanifest-ALGORITHM.txt`.
+//! In it, `%0A`, `%0D` and `%25` stand for LF, CR and `%` (RFC 8493 § 2.1.3).
 
 use std::path::Path;
 
@@ -26,24 +31,25 @@ use crate::model::{Algorithm, SourceLocation, quoted};
 /// The greatest length of a line in bytes.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
 
-/// How the lines of a list are read.
+/// Reads the lines of a list, and stores what it has learned about the list so far.
 #[derive(Default)]
 pub(super) struct Checksums {
-    /// Whether each line has a size, too.
+    /// Whether each line also has a size, as `cksum` prints it.
     is_cksum: bool,
     is_of_bag: bool,
-    /// The algorithm that the name of the file has.
+    /// The algorithm in the name of the file.
     algorithm: Option<Algorithm>,
-    /// The columns of `hashdeep`, once they are named.
+    /// The columns of `hashdeep`, after the line that names them.
     columns: Option<Vec<String>>,
-    /// How many characters are between the first checksum and its path.
+    /// The number of characters between checksum and path in the first line.
     separator: Option<usize>,
-    /// The first line whose separator shows that those of others are padding, or are not.
+    /// The first line with two characters between checksum and path, if the first line of the list has more. It
+    /// is unknown then which blanks are padding.
     mixed: Option<(SourceLocation, String)>,
     paths: PathShapes,
 }
 
-/// Names of files with checksums, without `sum` or `sums`: in the name of the algorithm and of programs.
+/// Names of algorithms and of programs, without `sum` or `sums`, and the algorithm of each.
 const NAMES: [(&str, &str); 24] = [
     ("adler32", "adler32"),
     ("crc32", "crc32"),
@@ -71,17 +77,17 @@ const NAMES: [(&str, &str); 24] = [
     ("whirlpool", "whirlpool"),
 ];
 
-/// What the name of a file says of its checksums.
+/// The meaning of a file name of a list of checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedChecksums {
-    /// `None` means that the name says only that it has checksums.
+    /// `None` means that the name contains no algorithm.
     pub algorithm: Option<Algorithm>,
     /// Whether it is a manifest of a bag.
     pub is_of_bag: bool,
 }
 
-/// What the name of a file says, if it is that of a list of checksums: `manifest-sha256.txt`, `SHA256SUMS`,
-/// `delivery.md5`.
+/// Returns the meaning of a file name, if it is that of a list of checksums: `manifest-sha256.txt`,
+/// `SHA256SUMS`, `delivery.md5`.
 pub(super) fn of_name(path: &str) -> Option<NamedChecksums> {
     let name = Path::new(path).file_name()?.to_str()?.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -113,7 +119,7 @@ pub(super) fn of_name(path: &str) -> Option<NamedChecksums> {
         .map(|algorithm| NamedChecksums { algorithm: Some(algorithm), is_of_bag: false })
 }
 
-/// The algorithm that the name of a column names, such as `fastq_md5` or `SHA-256 checksum`.
+/// The algorithm in the name of a column, such as `fastq_md5` or `SHA-256 checksum`.
 pub(super) fn of_column(name: &str) -> Option<Algorithm> {
     let name = name.to_ascii_lowercase();
     let words: Vec<&str> = name.split(|it: char| !it.is_ascii_alphanumeric()).collect();
@@ -123,14 +129,15 @@ pub(super) fn of_column(name: &str) -> Option<Algorithm> {
         .or_else(|| words.iter().find_map(|word| algorithm_of(word)))
 }
 
-/// The algorithm that a part of a name names.
+/// The algorithm in a word of a name.
 fn algorithm_of(name: &str) -> Option<Algorithm> {
     let bare: String = name.chars().filter(|it| !matches!(it, '-' | '_')).collect();
     let known = NAMES.into_iter().find(|(known, _)| *known == bare);
     known.and_then(|(_, name)| name.parse().ok())
 }
 
-/// Blanks before some paths of a list belong to them, or do not: the lines disagree.
+/// The first line has more than two characters between checksum and path, and another line has two. It is
+/// unknown whether blanks before a path belong to it.
 static MIXED_SEPARATORS: FindingKind = FindingKind {
     name: "mixed-separators",
     refused_as: ErrorKind::NotAList,
@@ -140,7 +147,7 @@ static MIXED_SEPARATORS: FindingKind = FindingKind {
 };
 
 impl Checksums {
-    /// For the file with this name. A requested algorithm comes before that of the name.
+    /// Creates a reader for the file with this name. A requested algorithm overrides the one in the name.
     pub(super) fn of_file(name: &str, options: &ListingOptions) -> Self {
         let named = of_name(name);
         Checksums {
@@ -153,7 +160,7 @@ impl Checksums {
         }
     }
 
-    /// Whether a line is a comment. A line of `hashdeep` that names its columns is none.
+    /// Whether a line is skipped: it is a comment, or names the columns of `hashdeep`, which are stored.
     pub(super) fn is_comment(&mut self, line: &[u8]) -> bool {
         if let Some(columns) = line.strip_prefix(b"%%%% ") {
             if let Some(columns) = hashdeep_columns(columns) {
@@ -164,7 +171,7 @@ impl Checksums {
         is_comment(line)
     }
 
-    /// What is odd about the list.
+    /// The suspicious properties of the list.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mixed = self.mixed.clone().map(|(location, line)| {
             let sentence = format!("{} {}", quoted(&line), MIXED_SEPARATORS.what);
@@ -248,7 +255,7 @@ impl Checksums {
         if first > 2 && separator == 2 && self.mixed.is_none() {
             self.mixed = Some((location.clone(), String::from_utf8_lossy(line).into_owned()));
         }
-        // As GNU coreutils write it: what follows is the path, whatever it begins with.
+        // GNU coreutils write two characters, and everything after them is the path.
         let padded = &line[checksum.len()..];
         let path = match padded {
             [b' ', b' ' | b'*', path @ ..] if first == 2 => path,
@@ -258,20 +265,20 @@ impl Checksums {
     }
 }
 
-/// Whether a line is one of a list of checksums, and nothing else. Eight and sixteen digits are a checksum only if
-/// an algorithm is requested.
+/// Whether a whole line is a line of a checksum list. Eight or sixteen digits are a checksum only if an
+/// algorithm is requested.
 pub(super) fn is_checksum(line: &[u8], algorithm: Option<&Algorithm>) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\\").unwrap_or(line);
     let is_bsd = bsd(line).is_some_and(|line| {
         line.algorithm.is_some_and(|name| {
             let is_plausible = |algorithm: &Algorithm| {
-                // Of an algorithm that is not computed here, any word is a checksum.
+                // For an algorithm that is not computed here, any word would be a checksum.
                 algorithm.checksum_bytes().is_some()
                     || line.checksum.len() >= 8
                         && line.checksum.bytes().all(|it| it.is_ascii_hexdigit())
             };
-            // What has a key is not the checksum of the file alone.
+            // A keyed checksum does not depend on the file alone.
             let is_keyed = name.to_ascii_lowercase().starts_with("hmac");
             !is_keyed
                 && content::algorithm(name).is_ok_and(|it| {
@@ -298,15 +305,15 @@ pub(super) fn has_checksums(beginning: &[u8], algorithm: Option<&Algorithm>) -> 
             .is_some_and(|line| is_checksum(line, algorithm))
 }
 
-/// The path of a line without a checksum, as `rclone hashsum` prints it, and whether that is because of an error:
-/// `UNSUPPORTED` or `ERROR`, as far to the right as checksums are long, two blanks, and the path.
+/// Splits a line of `rclone hashsum` without a checksum: `UNSUPPORTED` or `ERROR`, padded to the length of a
+/// checksum, two blanks, and the path. Returns the path, and whether it is `ERROR`.
 fn of_rclone(line: &[u8]) -> Option<(&[u8], bool)> {
     let text = line.trim_ascii_start();
     let unsupported = text.strip_prefix(b"UNSUPPORTED  ").map(|path| (path, false));
     unsupported.or_else(|| text.strip_prefix(b"ERROR  ").map(|path| (path, true)))
 }
 
-/// The error of a line in place of a checksum that could not be computed.
+/// The error for a line with an error message instead of a checksum.
 fn failed(line: &[u8]) -> Error {
     let line = String::from_utf8_lossy(line);
     let message = format!("{} has an error in place of a checksum", quoted(line.trim()));
@@ -319,17 +326,17 @@ fn is_comment(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'#' | b';' | b'%'))
 }
 
-/// Whether a file begins as `hashdeep` writes it.
+/// Whether a line is the first of a file of `hashdeep`.
 fn is_hashdeep(line: &[u8]) -> bool {
     line.starts_with(b"%%%% HASHDEEP") || line.starts_with(b"%%%% size,")
 }
 
-/// The numbers of hexadecimal digits of checksums.
+/// The lengths of checksums in hexadecimal digits.
 const DIGITS: [usize; 7] = [32, 40, 48, 56, 64, 96, 128];
 
-/// The parts of a line of `md5sum` and its like.
+/// The parts of a line in the style of GNU coreutils.
 struct GnuLine<'line> {
-    /// Empty means that there is none.
+    /// Empty if the line has no checksum.
     checksum: &'line [u8],
     /// The number of characters between checksum and path.
     separator: usize,
@@ -351,7 +358,7 @@ fn gnu(line: &[u8]) -> Option<GnuLine<'_>> {
     }
     let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
     let path = &rest[blanks..];
-    // After one blank, `*` says that the file was read as binary. After two, it begins the path.
+    // After one blank, `*` means that the file was read as binary. After two, it belongs to the path.
     let (path, separator) = match path {
         [b'*', path @ ..] if rest[..blanks] != *b"  " => (path, blanks + 1),
         path => (path, blanks),
@@ -368,7 +375,7 @@ fn row_of(path: &[u8], location: SourceLocation) -> Result<Row, Error> {
     Ok(Row::new(granule_id(text)?, location))
 }
 
-/// The columns that `hashdeep` names. `None` means that the line names none.
+/// The columns that a line of `hashdeep` names. `None` means that it names none.
 fn hashdeep_columns(line: &[u8]) -> Option<Vec<String>> {
     let text = std::str::from_utf8(line).ok()?;
     let columns: Vec<String> = text.trim().split(',').map(str::to_owned).collect();
@@ -406,16 +413,16 @@ fn hashdeep_row(columns: &[String], line: &[u8], location: SourceLocation) -> Re
 struct ChecksumLine<'line> {
     /// `None` means that the line does not name it.
     algorithm: Option<&'line str>,
-    /// Empty means that there is none.
+    /// Empty if the line has no checksum.
     checksum: &'line str,
     size: Option<&'line str>,
     path: &'line [u8],
 }
 
-/// The parts of a line in the style of BSD, or as OpenSSL writes it, without the blanks before `(` and `=`. The
-/// path may contain what ends it.
+/// Splits a line in the style of BSD, or of OpenSSL, which writes no blanks before `(` and `=`. The path may
+/// contain `)`.
 fn bsd(line: &[u8]) -> Option<ChecksumLine<'_>> {
-    // Most lines are in the other style, and have none.
+    // Most lines are in the other style, and have no parenthesis.
     let begin = line.iter().take(MAX_NAME_BYTES).position(|byte| *byte == b'(')?;
     let end = line.windows(2).rposition(|two| two == b")=" || two == b") ")?;
     let equals = line[end + 1..].iter().position(|byte| *byte != b' ')? + end + 1;

@@ -1,4 +1,4 @@
-//! The columns of a table, which are found by their names or numbers in its first row.
+//! The columns of a table, found by their names in the first row, or by their numbers.
 
 use csv::ByteRecord;
 
@@ -7,13 +7,13 @@ use super::format::USUAL_COLUMNS;
 use crate::error::{Error, ErrorDetail};
 use crate::model::quoted;
 
-/// The index of the first column of this name.
+/// The index of the first column with this name.
 pub(super) fn index_of(header: &ByteRecord, name: &str) -> Option<usize> {
     header.iter().position(|cell| cell == name.as_bytes())
 }
 
-/// The index of the requested column, or of the first of the usual ones. Its name must match
-/// exactly or, if none does, in any case.
+/// The index of the requested column, whose name must match exactly. If none is requested, that of the first
+/// usual one, whose name may match in any case if no usual name matches exactly.
 pub(super) fn find_column(
     header: &ByteRecord,
     column: Option<&str>,
@@ -53,7 +53,7 @@ pub(super) fn find_column(
     }
 }
 
-/// What to do about a table without the column.
+/// The hint for a table without the column.
 const OTHER_COLUMN: &str = "name one of them with --column; if the first row is data, --no-header --column 1; if each line is one id, --format lines (inputs.md, Tables)";
 
 /// The index of the column with this number, from 1.
@@ -73,7 +73,7 @@ fn column_number(row: &ByteRecord, column: Option<&str>) -> Result<usize, Error>
     }
 }
 
-/// Whether a cell of a first row is data, and not the name of a column.
+/// Whether a cell of a first row looks like data instead of the name of a column.
 fn looks_like_data(cell: &[u8]) -> bool {
     let is_number = !cell.is_empty()
         && cell.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':'));
@@ -84,7 +84,7 @@ fn looks_like_data(cell: &[u8]) -> bool {
     is_number || is_hash || has_path || is_address || is_file
 }
 
-/// Whether a text ends with the extension of a file. Names of columns have points, too.
+/// Whether a text ends with a known file extension. Any other extension may be part of a column's name.
 fn is_named_like_file(cell: &str) -> bool {
     const EXTENSIONS: [&str; 40] = [
         "bin", "bufr", "cdf", "csv", "dat", "fastq", "fit", "fits", "gif", "grb", "grb2", "grib",

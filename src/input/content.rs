@@ -1,4 +1,4 @@
-//! Sizes and checksums of files, as the formats state them.
+//! Sizes and checksums of files, as input formats write them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,23 +16,24 @@ use crate::model::{
     WarningKind, quoted,
 };
 
-/// What a file states of a file of a granule.
+/// The path, size and checksum of a file of a granule, read from an input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatedFile {
     /// The path, as it is listed, without a leading `./`.
     pub path: FilePath,
-    /// Its size in bytes. `None` means that it is not stated.
+    /// The size in bytes. `None` means that it is missing.
     pub size: Option<u64>,
-    /// A checksum. `None` means that none is stated.
+    /// The checksum. `None` means that it is missing.
     pub checksum: Option<Checksum>,
 }
 
 impl StatedFile {
-    /// What a granule's files are stated to have. `None` means that nothing is stated.
+    /// Merges the files of a granule. `None` means that they have neither sizes nor checksums.
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two statements about one file contradict each other.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two entries for one file
+    /// contradict each other.
     pub(super) fn content(
         files: Vec<StatedFile>,
         granule_id: &GranuleId,
@@ -47,10 +48,10 @@ impl StatedFile {
     }
 }
 
-/// What a file states of a file of a granule, as it is written.
+/// The path, size and checksum of a file of a granule, as they are written.
 #[derive(Debug, Default)]
 pub(super) struct WrittenFile {
-    /// The path. `None` means that nothing is stated.
+    /// The path. `None` means that the entry is ignored.
     pub path: Option<String>,
     /// The size in bytes.
     pub size: Option<String>,
@@ -58,17 +59,17 @@ pub(super) struct WrittenFile {
     pub algorithm: Option<String>,
     /// The checksum.
     pub checksum: Option<String>,
-    /// Whether the checksum is written as a number.
+    /// Whether the checksum is a JSON number.
     pub has_numeric_checksum: bool,
-    /// Where it is stated. `None` means where the granule is.
+    /// The location of the entry. `None` means the location of the granule.
     pub location: Option<SourceLocation>,
 }
 
-/// The name that stands for the algorithm of an ETag of S3, which is MD5 if it has 32 hexadecimal digits.
+/// The name for the algorithm of an S3 ETag, which is MD5 if it has 32 hexadecimal digits.
 pub(super) const ETAG: &str = "etag";
 
-/// The algorithm of ETags that are not the MD5 checksum of their object: of one that was uploaded in parts, or is
-/// encrypted with keys of KMS or of a customer.
+/// The algorithm of ETags that are not the MD5 checksum of their object, because it was uploaded in parts, or
+/// is encrypted with keys of KMS or of a customer.
 pub(super) const S3_ETAG: &str = "s3-etag";
 
 /// Whether an ETag has the form of an MD5 checksum.
@@ -77,7 +78,7 @@ pub(super) fn is_md5(etag: &str) -> bool {
 }
 
 impl WrittenFile {
-    /// Reads it. `None` means that nothing is stated of its bytes.
+    /// Parses the entry. `None` means that it has neither a size nor a checksum.
     fn read(&self, default: Option<&Algorithm>) -> Result<Option<StatedFile>, Error> {
         let filled = |text| Option::<&String>::filter(text, |text| !text.trim().is_empty());
         let Some(path) = &self.path else { return Ok(None) };
@@ -85,7 +86,7 @@ impl WrittenFile {
         let algorithm_name = filled(self.algorithm.as_ref()).map(String::as_str);
         if self.has_numeric_checksum && filled(self.checksum.as_ref()).is_some() {
             let named = algorithm_name.map(algorithm).transpose()?;
-            // Hexadecimal digits that are read as a number lose zeros, or become an exponent.
+            // Hexadecimal digits that were read as a number lose leading zeros, or become an exponent.
             if named.as_ref().or(default) != Some(&Algorithm::Cksum) {
                 let path = shown(path);
                 let message = format!(
@@ -109,21 +110,21 @@ impl WrittenFile {
     }
 }
 
-/// How that which is stated of files is read, and what of it was skipped.
+/// Reads the sizes and checksums of files as the options require, and counts what it skips.
 #[derive(Default)]
 pub(super) struct FileReading {
-    /// Whether it is ignored.
+    /// Whether sizes and checksums are ignored.
     is_off: bool,
-    /// Whether what cannot be read is skipped and counted, instead of refused.
+    /// Whether unreadable entries are skipped and counted, instead of rejected.
     skips: bool,
-    /// The algorithm of checksums that do not name it.
+    /// The algorithm of checksums whose entry does not name it.
     algorithm: Option<Algorithm>,
     /// Whether ETags are read.
     with_etags: bool,
-    /// How many files have an ETag that is not their MD5 checksum, of those that were read.
+    /// The number of ETags that were read and are not the MD5 checksum of their object.
     other_etags: u64,
     skipped: Occurrences,
-    /// The algorithms that only follow from the length of checksums, with the number of files.
+    /// The algorithms that were guessed from the lengths of checksums, each with the number of files.
     guessed: BTreeMap<Algorithm, u64>,
 }
 
@@ -134,12 +135,12 @@ impl FileReading {
         FileReading { is_off, skips, algorithm, with_etags: *with_etags, ..FileReading::default() }
     }
 
-    /// The files of a granule. If two with one path contradict each other, none with that path can be
-    /// trusted.
+    /// Parses the files of a granule. If unreadable entries are skipped, so are all entries of a path for which
+    /// two entries have different sizes, or different checksums of one algorithm.
     ///
     /// # Errors
     ///
-    /// One of them cannot be read, and is not to be skipped.
+    /// An entry cannot be read, and such entries are not skipped.
     pub(super) fn of_granule(
         &mut self,
         written: &[WrittenFile],
@@ -183,23 +184,23 @@ impl FileReading {
         Ok(rest)
     }
 
-    /// The algorithms that only follow from the length of checksums, each with the number of files.
+    /// The algorithms that were guessed from the lengths of checksums, each with the number of files.
     pub(super) fn guessed(&self) -> &BTreeMap<Algorithm, u64> {
         &self.guessed
     }
 
-    /// How many ETags are not the MD5 checksum of their object, of those that were read.
+    /// The number of ETags that were read and are not the MD5 checksum of their object.
     pub(super) fn other_etags(&self) -> u64 {
         self.other_etags
     }
 
-    /// The warning about what was skipped.
+    /// The warning about the skipped entries.
     pub(super) fn warning(&self) -> Option<Warning> {
         warning_of(&self.skipped, WarningKind::FilesSkipped)
     }
 }
 
-/// The paths for which files state two sizes, or two checksums of one algorithm. Costs a look-up a file.
+/// The paths with two sizes, or with two checksums of one algorithm. Costs one look-up for each file.
 fn contradicted(files: &[StatedFile]) -> HashSet<FilePath> {
     let mut sizes: HashMap<&FilePath, u64> = HashMap::new();
     let mut checksums: HashMap<(&FilePath, &Algorithm), &Checksum> = HashMap::new();
@@ -220,8 +221,8 @@ fn contradicted(files: &[StatedFile]) -> HashSet<FilePath> {
 /// The greatest size that a registry stores.
 const MAX_SIZE: u64 = i64::MAX as u64;
 
-/// Multihash codes (<https://github.com/multiformats/multicodec>) of algorithms that are computed here,
-/// and the names of others.
+/// Multihash codes (<https://github.com/multiformats/multicodec>) of algorithms that are computed here, and of
+/// others.
 const MULTIHASHES: [(u64, &str); 14] = [
     (0x11, "sha-1"),
     (0x12, "sha-256"),
@@ -253,7 +254,7 @@ fn size(text: &str) -> Result<u64, Error> {
     })
 }
 
-/// Reads a checksum. Where no algorithm is named, the number of digits says which it is.
+/// Parses a checksum. If no algorithm is named, the number of digits determines it.
 pub(super) fn checksum(algorithm: Option<&Algorithm>, text: &str) -> Result<Checksum, Error> {
     let text = text.trim();
     if let Some(algorithm) = algorithm {
@@ -273,13 +274,13 @@ pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
     name.parse().map_err(|cause| Error::refused(ErrorDetail::FileMetadata, name, cause))
 }
 
-/// A string or a number of JSON, or a list of them, as Solr has it.
+/// A JSON string or number, or a list of them, as Solr writes it.
 #[derive(Debug, Default)]
 pub(super) struct Scalar {
-    /// Its text. Several are separated by a comma and a space, which neither a size nor a checksum has. `None` means that
-    /// it is something else.
+    /// The text. Several are joined by a comma and a space, which neither a size nor a checksum contains.
+    /// `None` means a value of another type.
     pub text: Option<String>,
-    /// Whether it is a number.
+    /// Whether a value is a number.
     pub is_number: bool,
 }
 
@@ -306,8 +307,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads a number, a string, or a list of one of them, as Solr has it. `None` means that it is something
-/// else.
+/// Reads a number, a string, or a list of one of them, as Solr writes it. `None` means a value of another type.
 pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(value)? {
         Value::Array(values) if values.len() == 1 => values.first().and_then(text_of),
@@ -328,7 +328,7 @@ struct CumulusFile {
     checksum: Scalar,
 }
 
-/// The files of a granule record of Cumulus. What is not as Cumulus has it is left out: any object may
+/// The files of a granule record of Cumulus. Files of any other structure are ignored, because any object may
 /// have a field of this name.
 pub(super) fn of_cumulus(object: &Value) -> Vec<WrittenFile> {
     let files = object.get("files").and_then(Value::as_array).into_iter().flatten();
@@ -347,8 +347,8 @@ pub(super) fn of_cumulus(object: &Value) -> Vec<WrittenFile> {
         .collect()
 }
 
-/// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least
-/// significant first, and the digest.
+/// Parses a multihash in hexadecimal digits: a code and a length, each a varint (seven bits a byte, least
+/// significant first), and the digest.
 fn multihash(text: &str) -> Result<Checksum, Error> {
     let invalid =
         || Error::new(ErrorDetail::FileMetadata, format!("{} is not a multihash", shown(text)));

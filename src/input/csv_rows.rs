@@ -1,4 +1,5 @@
-//! The rows of CSV or TSV, with one in memory at a time, and what shows that a file has them.
+//! The rows of CSV or TSV, with one in memory at a time, and the signs by which a file is recognised as a
+//! table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use super::format::USUAL_COLUMNS;
 use crate::error::Error;
 use crate::model::SourceLocation;
 
-/// The rows of a file that are not empty, with one in memory at a time.
+/// The non-empty rows of a file, with one in memory at a time.
 pub(super) struct CsvRows {
     reader: csv::Reader<Rationed>,
     ration: Ration,
     pub name: Arc<str>,
-    /// How many lines of the file are before the rows.
+    /// The number of lines before the rows.
     pub lines_before: u64,
-    /// The beginning of the first cell of a comment.
+    /// The prefix of the first cell of a comment.
     pub comment: Option<Vec<u8>>,
-    /// What was left out.
+    /// The number of skipped rows of each kind.
     pub skipped: BTreeMap<Skipped, u64>,
-    /// The present row.
+    /// The current row.
     pub row: ByteRecord,
 }
 
-/// Whether a first line is the header of a table: one of its cells is a usual name for granule ids,
-/// in any case, or it has several cells, all quoted.
+/// Whether a first line is the header of a table. One of its cells is a usual name for granule ids, in any
+/// case, or it has several cells, all quoted.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let bare = line.trim_ascii_end();
     if bare.starts_with(b"\"")
@@ -48,7 +49,7 @@ pub(super) fn is_header(line: &[u8]) -> bool {
             .any(|cell| USUAL_COLUMNS.iter().any(|name| cell.eq_ignore_ascii_case(name.as_bytes())))
 }
 
-/// Whether the beginning of a file has several rows with the same number of cells, more than one.
+/// Whether the beginning of a file has several rows, all with the same number of cells, at least two.
 pub(super) fn has_rows(beginning: &[u8]) -> bool {
     SEPARATORS.into_iter().any(|separator| {
         if !beginning.contains(&separator) {
@@ -60,7 +61,7 @@ pub(super) fn has_rows(beginning: &[u8]) -> bool {
             .delimiter(separator)
             .from_reader(beginning);
         let mut cells: Vec<usize> = reader.byte_records().flatten().map(|row| row.len()).collect();
-        // Only the beginning of the last row may have been read.
+        // The last row may be cut off.
         if cells.len() > 2 {
             cells.pop();
         }
@@ -68,7 +69,7 @@ pub(super) fn has_rows(beginning: &[u8]) -> bool {
     })
 }
 
-/// The characters that may separate cells, with the most certain sign of a table first.
+/// The characters that may separate cells. The first is the most certain sign of a table.
 const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
 
 /// The character that separates the cells of a header.
@@ -83,8 +84,8 @@ impl CsvRows {
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
-            // Rows end at LF only, and `advance` removes a CR before it: with rows that end at CR,
-            // the csv crate counts the line of the following row too low.
+            // Rows end at LF only, and `advance` removes a CR before it. If rows may also end at CR, the csv
+            // crate counts the line of the following row too low.
             .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(65_536)
             .from_reader(file);
@@ -129,7 +130,7 @@ impl CsvRows {
         }
     }
 
-    /// Where the present row begins.
+    /// The location of the beginning of the current row.
     pub(super) fn location(&self) -> SourceLocation {
         let line = self.row.position().map_or(0, csv::Position::line) + self.lines_before;
         SourceLocation::Line { source: self.name.clone(), line }
@@ -150,7 +151,7 @@ fn without_last_byte(row: &ByteRecord) -> ByteRecord {
 fn from_csv(name: &Arc<str>, line: u64, error: csv::Error) -> Error {
     let error = match error.into_kind() {
         csv::ErrorKind::Io(cause) => Error::unreadable(&cause),
-        // A reader of bytes that takes rows of any length returns no other kind.
+        // A byte reader that accepts rows of any length returns no other kind.
         other => Error::input(format!("the file cannot be read: {other:?}")),
     };
     error.at_line(name, line)

@@ -1,4 +1,4 @@
-//! The format of a file, which is detected from its beginning.
+//! Detects the format of a file from its beginning.
 
 use super::checksums;
 use super::csv_rows;
@@ -10,29 +10,30 @@ use super::json_document::{
 use crate::error::Error;
 
 impl InputFormat {
-    /// Returns the format of a file with this beginning. The first of these rules that applies
-    /// decides:
+    /// Returns the format of a file with this beginning. The first of these rules that matches decides:
     ///
-    /// 1. It begins with `{`, and the first line is no id in braces: a manifest or a known response if it has the keys of one, else
-    ///    `ndjson`. It begins with `[` and an object with the keys of `rclone` or `cmr-deleted`: these.
+    /// 1. The text begins with `{`, and the first line is not an id in braces: a manifest or a known response
+    ///    if it has the keys of one, otherwise `ndjson`. If the text begins with `[` and an object with the
+    ///    keys of `rclone` or `cmr-deleted`, it is that format.
     /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
     /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
-    /// 4. The first line that is neither empty nor a comment (`#`, `;`, `%`) is a checksum of 32 digits or more and a
-    ///    path, or one in the style of BSD, or the first line is that of `hashdeep`, and no column is asked for:
-    ///    `checksums`.
-    /// 5. A column is asked for; or a cell of the first line is a usual name for granule ids, in
-    ///    any case; or the first line has several cells, all quoted; or all lines have the same
-    ///    number of commas, semicolons or TABs: `csv`.
-    /// 6. Otherwise `lines`.
+    /// 4. No column is requested, and the first line is that of `hashdeep`, or the first line that is neither
+    ///    empty nor a comment (`#`, `;`, `%`) is a checksum of 32 digits or more and a path, or is in the style
+    ///    of BSD: `checksums`.
+    /// 5. A column is requested, or a cell of the first line is a usual name for granule ids, in any case; or
+    ///    the first line has several cells, all quoted; or all lines have the same number of commas, semicolons
+    ///    or TABs: `csv`.
+    /// 6. Otherwise: `lines`.
     ///
     /// # Errors
     ///
-    /// Another JSON array, HTML, XML, Parquet, ORC or a canonical list: these are not among the formats, and
-    /// each of their lines would be read as an id.
+    /// The file is another JSON array, HTML, XML, Parquet, ORC or a canonical list. These formats are not
+    /// supported, and each of their lines would be read as an id.
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
-        // Ids can be in braces, as GUIDs are: a line without blanks, quotes and colons is no part of an object.
+        // Ids can be in braces, as GUIDs are. A line without blanks, quotes and colons is not part of an
+        // object.
         let is_braced = |line: &[u8]| !line.iter().any(|byte| b" \t\":'".contains(byte));
         let is_object = text.strip_prefix(b"{").is_some_and(|rest| {
             let is_valid = matches!(rest.trim_ascii_start().first(), Some(b'"' | b'}') | None);
@@ -67,8 +68,8 @@ impl InputFormat {
             || csv_rows::is_header(first_line)
             || csv_rows::has_rows(beginning)
         {
-            // A table without the column that was asked for, or a usual one, is an error. Read as
-            // lines, each of its rows would become a granule.
+            // A table without the requested or a usual column is an error. If it were read as lines, each of
+            // its rows would become a granule.
             InputFormat::Csv
         } else {
             InputFormat::Lines
@@ -128,21 +129,21 @@ fn is_cmr_item(members: &[Member]) -> bool {
     has("umm") && has("meta")
 }
 
-/// Whether a file has one item after the other, instead of a list of them.
+/// Whether a file contains one item after the other, instead of one list of items.
 pub(super) fn has_items_in_a_row(beginning: &[u8]) -> bool {
     let members = outer_members(beginning.trim_ascii_start());
     is_stac_item(&members) || is_cmr_item(&members)
 }
 
-/// Whether a file lists versions of objects.
+/// Whether a file lists object versions.
 pub(super) fn has_versions(beginning: &[u8]) -> bool {
     let text = beginning.trim_ascii_start();
     let members = outer_members(text);
     is_of_versions(&members, text) && !members.iter().any(|member| member.key == "Contents")
 }
 
-/// Whether an object has the members of a list of versions of objects, in any order. The others may be after its
-/// beginning.
+/// Whether an object has the members of a list of object versions, in any order. Some of them may come after
+/// the beginning that was read.
 fn is_of_versions(members: &[Member], text: &[u8]) -> bool {
     let has = |key: &str| members.iter().any(|member| member.key == key);
     let has_version = || text.windows(11).any(|window| window == b"\"VersionId\"");
@@ -158,7 +159,7 @@ fn has_file_group(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a line is of a canonical list, and states a file of its granule. Without files, it is an id.
+/// Whether a line of a canonical list has a file entry. A line without one is an id.
 fn is_canonical(line: &[u8]) -> bool {
     const STATED: [&str; 6] = ["size:", "sha-512:", "sha-384:", "sha-256:", "sha-1:", "md5:"];
     let file = line.split(|&byte| byte == b'\t').nth(1).unwrap_or_default();

@@ -17,10 +17,10 @@ use crate::model::{
 use crate::registry::{OpenWork, Watcher, Work};
 use crate::store::Location;
 
-/// The files of a directory, which are read one after the other.
+/// The files of a directory, read one after the other.
 ///
-/// The rules are those of [`Listing::read`](crate::Listing::read). Nothing follows an error. The memory does
-/// not depend on the number of files.
+/// The rules are those of [`Listing::read`](crate::Listing::read). The iterator ends after an error. Memory
+/// does not depend on the number of files.
 pub struct DirectoryListing {
     name: String,
     files: Files,
@@ -33,7 +33,7 @@ crate::model::debug_fields!(DirectoryListing: name);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryFile {
     /// The path below the directory, with `/` between the names. It is the granule's id, unless the caller
-    /// makes another one from it.
+    /// derives another id from it.
     pub path: GranuleId,
     /// The size in bytes. `None` if it was not requested.
     pub size: Option<u64>,
@@ -41,7 +41,7 @@ pub struct DirectoryFile {
     pub checksum: Option<Checksum>,
 }
 
-/// What is not listed of a directory, and is counted instead.
+/// The numbers of directory entries that were skipped.
 #[derive(Debug, Clone, Copy, Default)]
 struct SkippedEntries {
     /// Files and directories whose names begin with `.`.
@@ -53,22 +53,23 @@ struct SkippedEntries {
 }
 
 enum Files {
-    /// The files are not opened.
+    /// Files that are listed, but not opened.
     Named(Walk),
-    /// The directory was read, and its files are hashed now.
+    /// Files that are being hashed. The directory was read before.
     Hashed { reader: FileReader<FoundFiles>, skipped: SkippedEntries, _work: OpenWork },
 }
 
 impl DirectoryListing {
-    /// Opens a directory. If checksums are requested ([`ListingOptions::checksums`]), all of the directory is
-    /// read now, and its files are read in parallel later; the watcher observes that.
+    /// Opens a directory. If checksums are requested ([`ListingOptions::checksums`]), the whole directory is
+    /// read now. The files are read later, in parallel, and the watcher observes that.
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::NotMounted`]: it does not exist, or is empty, so its file system may not be mounted.
-    /// - [`ErrorDetail::NotOfFormat`]: an option is for files.
-    /// - Those of reading the directory, which are also those of the iterator: [`ErrorKind::Io`] if an entry
-    ///   cannot be read or changes meanwhile, [`ErrorDetail::NotAGranuleId`] if a path cannot be an id.
+    /// - [`ErrorKind::NotMounted`]: the directory does not exist, or is empty, so its file system may not be
+    ///   mounted.
+    /// - [`ErrorDetail::NotOfFormat`]: an option applies only to files.
+    /// - Errors of reading the directory, which the iterator also returns: [`ErrorKind::Io`] if an entry cannot
+    ///   be read or changes meanwhile, [`ErrorDetail::NotAGranuleId`] if a path cannot be an id.
     pub fn open(directory: &Path, options: &ListingOptions, watcher: &Watcher) -> Result<Self> {
         options.check_directory()?;
         let name = directory.to_string_lossy().into_owned();
@@ -87,12 +88,12 @@ impl DirectoryListing {
         Ok(DirectoryListing { name, files, has_failed: false })
     }
 
-    /// Whether the files are read for their checksums, which the watcher observes.
+    /// Whether the files are read to compute checksums. The watcher observes this.
     pub fn is_hashing(&self) -> bool {
         matches!(self.files, Files::Hashed { .. })
     }
 
-    /// What was skipped so far.
+    /// The numbers of entries skipped so far.
     fn skipped(&self) -> SkippedEntries {
         match &self.files {
             Files::Named(walk) => walk.skipped,
@@ -100,7 +101,7 @@ impl DirectoryListing {
         }
     }
 
-    /// A warning that counts what was skipped so far.
+    /// A warning that counts the entries skipped so far, if there are any.
     pub fn warnings(&self) -> Vec<Warning> {
         let SkippedEntries { hidden, directory_links, special } = self.skipped();
         let counted = |number, thing| (number > 0).then(|| plural(number, thing));
@@ -151,7 +152,7 @@ impl Iterator for DirectoryListing {
 }
 
 impl DirectoryFile {
-    /// The file as an entry of a list, as a file of this granule.
+    /// Converts the file to the entry of a list for this granule.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl DirectoryFile {
 }
 
 impl Files {
-    /// Finds all files of a directory, and begins to hash them.
+    /// Finds all files of a directory, and starts to hash them.
     fn hash(mut walk: Walk, root: Root, algorithm: &Algorithm, watcher: &Watcher) -> Result<Self> {
         let (mut found, mut bytes) = (Sorter::default(), 0);
         while let Some(FoundFile { path, size }) = walk.step()? {
@@ -185,7 +186,7 @@ impl Files {
     }
 }
 
-/// The file with its size and its checksum.
+/// Converts a hashed file.
 fn hashed(directory: &str, checked: CheckedFile) -> Result<DirectoryFile> {
     let CheckedFile { file, content, .. } = checked;
     let path = Path::new(directory).join(&file.path);
@@ -223,21 +224,21 @@ impl Iterator for FoundFiles {
     }
 }
 
-/// A walk through a directory and those below it.
+/// A recursive walk through a directory.
 struct Walk {
     root: PathBuf,
     with_sizes: bool,
-    /// The real path of the registry whose files are left out.
+    /// The real path of the registry, whose files are skipped.
     registry: Option<PathBuf>,
-    /// The directories that are being read: one for each level, with the beginning of the paths in it.
+    /// The directories that are being read, one for each level. Each has the prefix of the paths in it.
     levels: Vec<(String, ReadDir)>,
     skipped: SkippedEntries,
 }
 
-/// What an entry of a directory is.
+/// The result of looking at a directory entry.
 enum Entry {
     File(FoundFile),
-    /// A directory, with the beginning of the paths in it.
+    /// A directory, with the prefix of the paths in it.
     Directory(String),
     Skipped,
 }
@@ -248,7 +249,7 @@ impl Walk {
         Ok(Walk { root: root.to_owned(), with_sizes, registry, levels, skipped })
     }
 
-    /// The next file. `None` means that all were found.
+    /// Returns the next file. `None` means that there are no more.
     fn step(&mut self) -> Result<Option<FoundFile>> {
         while let Some((prefix, entries)) = self.levels.last_mut() {
             let Some(entry) = entries.next() else {
@@ -308,7 +309,7 @@ impl Walk {
         Ok(Entry::File(FoundFile { path, size: self.with_sizes.then_some(metadata.len()) }))
     }
 
-    /// Whether a path leads to a file of the registry. Only links, and files with such a name, are resolved.
+    /// Whether a path leads to a file of the registry. Only links and files with such a name are resolved.
     fn is_of_registry(&self, path: &Path, is_link: bool) -> bool {
         let Some(registry) = &self.registry else { return false };
         (is_link || reserved::has_name_of(registry, path))

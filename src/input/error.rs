@@ -1,4 +1,4 @@
-//! What is wrong with an input file. The line is added where it is known.
+//! Errors in input files. The caller that knows the line adds it.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
 #[error("the row is too long")]
 pub(super) struct RationSpent;
 
-/// How many columns a message names.
+/// The greatest number of columns that a message names.
 pub(super) const MAX_LISTED_COLUMNS: usize = 20;
 
 impl Error {
-    /// The same error, which was found in a line of a file, unless it is located already. One that
-    /// concerns the whole file is located in line 1.
+    /// Adds the location of a line, unless the error has a location. An error about the whole file gets line 1.
     pub(crate) fn at_line(self, source_name: &Arc<str>, line: u64) -> Self {
         if self.location().is_some() {
             return self;
@@ -27,12 +26,12 @@ impl Error {
         self.at(SourceLocation::Line { source: source_name.clone(), line })
     }
 
-    /// What is wrong, and nothing special can be done about it.
+    /// An error with this message, and no detail or hint.
     pub(super) fn input(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Input, message)
     }
 
-    /// A text that is refused, with the reason.
+    /// The error for a rejected text, with the reason.
     pub(super) fn refused(
         class: impl Into<Class>,
         text: &str,
@@ -41,19 +40,19 @@ impl Error {
         Error::new(class, format!("{} is refused: {cause}", shown(text)))
     }
 
-    /// Not a granule id.
+    /// The error for a text that is not a granule id.
     pub(crate) fn not_an_id(text: &str, cause: ParseError) -> Self {
         Error::refused(ErrorDetail::NotAGranuleId, text, cause)
     }
 
-    /// The requested column does not exist in the file.
+    /// The error for a file without the requested column.
     pub(super) fn no_column(column: &str, columns: &[String]) -> Self {
         let columns = listed(columns);
         let message = format!("there is no column {}; the columns are {columns}", quoted(column));
         Error::new(ErrorDetail::NoColumn, message)
     }
 
-    /// A table without any column that usually has the ids.
+    /// The error for a table without a column of a usual name for ids.
     pub(super) fn no_usual_column(columns: &[String]) -> Self {
         let columns = listed(columns);
         let message =
@@ -61,7 +60,7 @@ impl Error {
         Error::new(ErrorDetail::NoColumn, message)
     }
 
-    /// A table whose first row is data.
+    /// The error for a table whose first row is data.
     pub(super) fn no_header() -> Self {
         let message =
             "no column has a usual name for granule ids, and the first row looks like data";
@@ -70,73 +69,73 @@ impl Error {
         )
     }
 
-    /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
+    /// The error for a row, or a value in a document, that is longer than [`MAX_ROW_BYTES`].
     fn row_too_long() -> Self {
         Error::input(format!(
             "a row has more than {MAX_ROW_BYTES} bytes: is a closing quote missing?"
         ))
     }
 
-    /// A file without dates, although they are needed.
+    /// The error for a file without dates, although they are needed.
     pub(super) fn no_dates() -> Self {
         Error::new(ErrorDetail::NoDates, "the file has no dates of ingest")
     }
 
-    /// A granule without a date of ingest.
+    /// The error for a granule without a date of ingest.
     pub(super) fn no_ingest_date() -> Self {
         Error::new(ErrorDetail::NoDates, "the granule has no date of ingest")
     }
 
-    /// Columns are named, and the format has none.
+    /// The error for options that name columns, if the format has none.
     pub(super) fn not_a_table() -> Self {
         Error::new(ErrorDetail::NotOfFormat, "the file is not a table, so it has no columns")
     }
 
-    /// A response without its list of granules, such as one that reports an error.
+    /// The error for a response without its list of granules, such as one that reports an error.
     pub(super) fn no_list(path: &[&str]) -> Self {
         Error::new(ErrorDetail::NoList, format!("there is no list at {}", path.join(".")))
     }
 
-    /// An object without a field, or with a value there that is not a string.
+    /// The error for an object without a field, or whose field is not a string.
     pub(super) fn no_field(field: &str) -> Self {
         Error::new(ErrorDetail::NoField, format!("there is no string at {field}"))
     }
 
-    /// A key that occurs twice in one object.
+    /// The error for a key that occurs twice in one object.
     pub(super) fn duplicate_key(key: &str) -> Self {
         Error::input(format!("the key {} occurs twice in one object", shown(key)))
     }
 
-    /// Not JSON, or not of the structure that the format has.
+    /// The error for invalid JSON, or for JSON of another structure than that of the format.
     pub(super) fn not_json() -> Self {
         Error::input("this is not valid JSON")
     }
 
-    /// Not a product delivery record.
+    /// The error for a file that is not a product delivery record.
     pub(super) fn not_a_pdr() -> Self {
         Error::input(
             "a line of a delivery record is NAME = VALUE; and each OBJECT has its END_OBJECT",
         )
     }
 
-    /// Not a valid manifest.
+    /// The error for an invalid manifest.
     pub(crate) fn not_a_manifest(what: &str) -> Self {
         Error::new(ErrorKind::PrimaryInvalid, format!("not a manifest: {what}"))
     }
 
-    /// A file that ends in the middle of a value.
+    /// The error for a file that ends in the middle of a value.
     pub(super) fn truncated() -> Self {
         Error::input("the file is truncated")
     }
 
-    /// A file that cannot be read any further.
+    /// The error for a file that cannot be read any further.
     pub(crate) fn unreadable(cause: &io::Error) -> Self {
         if cause.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) {
             return Error::row_too_long();
         }
         Error::input(match cause.kind() {
             io::ErrorKind::IsADirectory => "this is a directory, not a file".to_owned(),
-            // Only decompression returns these: reading a plain file simply ends.
+            // Only decompression returns these: reading a plain file past its end is not an error.
             io::ErrorKind::UnexpectedEof => "the gzip file is truncated".to_owned(),
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 format!("the gzip file is damaged: {}", Error::chain_of(cause))
@@ -146,11 +145,11 @@ impl Error {
     }
 }
 
-/// Refuses a file that begins like a document that is none of the formats: a page that a server sends in
-/// place of a file, the response of a catalogue in its XML, or a table in a binary format.
+/// Rejects a file that begins like a document of another format: a page that a server sends instead of a file,
+/// a catalogue's response in XML, or a table in a binary format.
 pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
-    // An id may begin like one, too: of text, the rest of a tag, a declaration or a comment follows, and of
-    // a binary format control characters.
+    // An id may begin with the same characters. A text is rejected only if it continues like a tag, a
+    // declaration or a comment, and a binary format only if control characters follow.
     let is_markup = match text {
         [b'<', next, rest @ ..] => {
             (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
@@ -174,14 +173,14 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
     Err(Error::new(detail, format!("this is {what}, not a list of granules")))
 }
 
-/// Reads an id.
+/// Parses an id.
 pub(super) fn granule_id(bytes: &[u8]) -> Result<GranuleId, Error> {
     GranuleId::from_bytes(bytes)
         .map_err(|cause| Error::not_an_id(&String::from_utf8_lossy(bytes), cause))
 }
 
-/// Quotes what was read. An id is shown in full, since people copy it from the message; of a string
-/// that is too long to be an id, only the first 80 characters are shown.
+/// Quotes a text that was read. An id is shown in full, because people copy it from the message. If the text is
+/// too long to be an id, only its first 80 characters are shown.
 pub(super) fn shown(text: &str) -> String {
     if text.len() <= GranuleId::MAX_BYTES {
         return quoted(text).to_string();

@@ -1,4 +1,4 @@
-//! An input file, decompressed, without a byte order mark; and its numbered lines.
+//! An input file, decompressed and without a byte order mark, and its numbered lines.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -15,10 +15,10 @@ use super::{MAX_ROW_BYTES, Reader};
 use crate::error::{Error, ErrorDetail};
 use crate::model::SourceLocation;
 
-/// The number of bytes from which the format is detected; more if the first line is longer.
+/// The number of bytes from which the format is detected, or more if the first line is longer.
 const BEGINNING_BYTES: u64 = 64 * 1_024;
 
-/// The greatest length in bytes of a first line from which the format is detected.
+/// The greatest number of bytes of a first line that are read to detect the format.
 const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
 
 const BUFFER_BYTES: usize = 64 * 1_024;
@@ -76,7 +76,7 @@ impl OpenedFile {
         Ok(OpenedFile { beginning, rest, is_gzip, name })
     }
 
-    /// What messages call the file.
+    /// The name of the file in messages.
     pub(super) fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -90,10 +90,10 @@ impl OpenedFile {
         let named = checksums::of_name(&self.name).and_then(|named| named.algorithm);
         let algorithm = options.algorithm.as_ref().or(named.as_ref());
         match options.format {
-            // A list of ids or a table may begin like another document.
+            // A list of ids or a table may begin like a document of another format.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
             Some(format) => self.refuse_foreign().map(|()| format),
-            // A checksum of few digits is one if its algorithm is named.
+            // A checksum with few digits is recognised only if its algorithm is named.
             None if algorithm.is_some()
                 && options.column.is_none()
                 && checksums::has_checksums(&self.beginning, algorithm) =>
@@ -113,7 +113,7 @@ impl OpenedFile {
         }
     }
 
-    /// The beginning without the lines that the caller skips.
+    /// The beginning, without the lines that the options skip.
     fn beginning_without_comments(&self, options: &ListingOptions) -> Cow<'_, [u8]> {
         let ListingOptions { comment, skip_lines, .. } = options;
         if comment.is_none() && *skip_lines == 0 {
@@ -132,8 +132,7 @@ impl OpenedFile {
         &self.beginning
     }
 
-    /// Refuses what is known not to be any of the formats, such as a page that a server sends in place of
-    /// the file.
+    /// Rejects a file of a known other format, such as a page that a server sends instead of the file.
     pub(super) fn refuse_foreign(&self) -> Result<(), Error> {
         refuse_foreign(self.beginning.trim_ascii_start())
             .map_err(|error| error.at_line(&self.name, 1))
@@ -148,13 +147,13 @@ impl OpenedFile {
         self.refuse_foreign().map(|()| self.into_reader())
     }
 
-    /// The whole file, from its beginning.
+    /// Returns the whole file, from its beginning.
     pub(super) fn into_reader(self) -> Reader {
         Box::new(Cursor::new(self.beginning).chain(self.rest))
     }
 }
 
-/// What a file contains, decompressed if it is gzip; and whether it is.
+/// Decompresses a file if it is gzip. Also returns whether it was.
 ///
 /// # Errors
 ///
@@ -175,7 +174,7 @@ pub fn unzipped(file: impl Read + Send + 'static) -> io::Result<(Reader, bool)> 
     })
 }
 
-/// The compression of a file that is not read, and the command that unpacks it.
+/// The name of a file's unsupported compression, and the command that unpacks it.
 fn compression_of(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
     const KNOWN: [(&[u8], &str, &str); 9] = [
         (b"\xfd7zXZ\0", "xz", "xz -dc"),
@@ -189,7 +188,7 @@ fn compression_of(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
         (b"\x5d\0\0\x80\0", "lzma", "xz -dc --format=lzma"),
     ];
     let known = KNOWN.into_iter().find(|(magic, what, _)| {
-        // The block of bzip2 that follows its name has a magic number, too: an id can begin with BZh.
+        // An id can begin with `BZh`, but not with the magic number of the bzip2 block after it.
         let is_block = || beginning.get(4..10) == Some(b"\x31\x41\x59\x26\x53\x59".as_slice());
         beginning.starts_with(magic) && (*what != "bzip2" || is_block())
     });
@@ -198,8 +197,8 @@ fn compression_of(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
     known.map(|(_, what, command)| (what, command)).or(tar)
 }
 
-/// Whether a file is UTF-16: it begins with that byte order mark, or with two ASCII characters of
-/// two bytes each.
+/// Whether a file is UTF-16: it begins with a UTF-16 byte order mark, or with two ASCII characters of two bytes
+/// each.
 fn is_utf16(beginning: &[u8]) -> bool {
     match beginning {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
@@ -218,7 +217,7 @@ pub(super) struct NumberedLines {
 }
 
 impl NumberedLines {
-    /// The lines of a file. No more than `max_bytes` bytes of each are read, line end included.
+    /// Reads the lines of a file, at most `max_bytes` bytes of each, including the line end.
     pub fn new(file: Reader, name: Arc<str>, max_bytes: u64) -> Self {
         NumberedLines { file, name, number: 0, bytes: Vec::new(), max_bytes }
     }
@@ -234,27 +233,27 @@ impl NumberedLines {
         }
     }
 
-    /// What messages call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The number of the present line, from 1.
+    /// The number of the current line, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether only a part of the line was read.
+    /// Whether the line is longer than the part that was read.
     pub fn is_cut(&self) -> bool {
         self.bytes.len() as u64 == self.max_bytes && !self.bytes.ends_with(b"\n")
     }
 
-    /// The error that the line is too long.
+    /// The error for a line that is too long.
     pub fn too_long(&self) -> Error {
         self.fail(Error::input(format!("the line has more than {} bytes", self.max_bytes)))
     }
 
-    /// The line with its end, as far as it was read.
+    /// The line with its end, up to `max_bytes` bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -265,29 +264,29 @@ impl NumberedLines {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// Where it was read.
+    /// The location of the line.
     pub fn location(&self) -> SourceLocation {
         SourceLocation::Line { source: self.name.clone(), line: self.number }
     }
 
-    /// The error that something is wrong with the line.
+    /// Adds the location of the line to an error.
     pub fn fail(&self, error: Error) -> Error {
         error.at_line(&self.name, self.number)
     }
 }
 
-/// How many bytes may still be read of the present row.
+/// The number of bytes that may still be read for the current row.
 #[derive(Clone)]
 pub(super) struct Ration(Arc<AtomicU64>);
 
 impl Ration {
-    /// Begins with the next row.
+    /// Resets the number for the next row.
     pub fn renew(&self) {
         self.0.store(MAX_ROW_BYTES, Ordering::Relaxed);
     }
 }
 
-/// Reads no more than one row may have, so that a quote that is never closed does not fill memory.
+/// Limits reading to the greatest length of a row, so that an unclosed quote does not fill memory.
 pub(super) struct Rationed {
     file: Reader,
     left: Ration,

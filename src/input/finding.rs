@@ -10,11 +10,11 @@ use crate::model::{SourceLocation, quoted};
 pub struct FindingKind {
     /// Its code, which docs/reference/inputs.md lists.
     pub name: &'static str,
-    /// The kind of the error by which the listing is refused.
+    /// The kind of the error with which the listing is rejected.
     pub refused_as: ErrorKind,
     /// The heading of docs/reference/inputs.md that explains it.
     pub heading: &'static str,
-    /// What is wrong with the example.
+    /// The predicate of the message: what is wrong with the example.
     pub what: &'static str,
     /// What to do about it.
     pub hint: &'static str,
@@ -25,13 +25,13 @@ pub struct FindingKind {
 pub struct Finding {
     /// Its kind.
     pub kind: &'static FindingKind,
-    /// Where it was read first.
+    /// The location of the first occurrence.
     pub location: SourceLocation,
-    /// What was read there, or what was counted. Empty means that the kind says it.
+    /// The text that was read there, or a sentence about it.
     pub example: Example,
-    /// In how many lines.
+    /// The number of lines with the same finding.
     pub lines: u64,
-    /// What to do about this example. `None` means what its kind says.
+    /// What to do about this example. `None` means the hint of its kind.
     pub hint: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct Finding {
 pub enum Example {
     /// A text that was read, which messages quote.
     Text(String),
-    /// The sentence.
+    /// The whole message.
     Sentence(String),
 }
 
@@ -48,7 +48,7 @@ pub enum Example {
 const MAX_EXAMPLE_CHARS: usize = 100;
 
 impl Finding {
-    /// Something that is said in a sentence.
+    /// Creates a finding whose message is a sentence.
     pub(super) fn new(
         kind: &'static FindingKind,
         location: SourceLocation,
@@ -58,18 +58,18 @@ impl Finding {
         Finding { kind, location, example, lines: 1, hint: None }
     }
 
-    /// The same with a hint for this example.
+    /// Returns the finding with a hint for this example.
     pub(super) fn with_hint(self, hint: Option<String>) -> Self {
         Finding { hint, ..self }
     }
 
-    /// The hint: what to do, and where it is explained.
+    /// The hint: what to do, and where the documentation explains it.
     fn hint(&self) -> String {
         let hint = self.hint.as_deref().unwrap_or(self.kind.hint);
         format!("{hint} (inputs.md, {})", self.kind.heading)
     }
 
-    /// The error that refuses the listing.
+    /// The error that rejects the listing.
     pub(super) fn error(&self) -> Error {
         Error::new(self.kind.refused_as, self.to_string())
             .with_hint(self.hint())
@@ -77,7 +77,7 @@ impl Finding {
     }
 }
 
-/// A value as an argument of a shell. `None` means that it has a quote.
+/// Quotes a value as an argument of a shell, if necessary. `None` means that the value contains a quote.
 pub(super) fn argument(value: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte);
     match value.contains('\'') {
@@ -87,7 +87,7 @@ pub(super) fn argument(value: &str) -> Option<String> {
     }
 }
 
-/// The sentence, without the location.
+/// Writes the message without the location.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.example {

@@ -1,8 +1,8 @@
-//! What a reader found beside the granules: what it skipped, what is suspicious, and what states whether the
-//! file is complete.
+//! The findings of a reader besides the granules: skipped lines, suspicious content, and signs of an incomplete
+//! file.
 //!
-//! A reader decides nothing by it. [`Findings`] are those of all files of one listing, and they alone say which
-//! of them refuse the listing, which are warnings, and what a result says.
+//! A reader only reports them. [`Findings`] collects those of all files of one listing, and decides which of
+//! them reject the listing, which are warnings, and what a result reports.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::model::{
     Algorithm, DatasetName, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted,
 };
 
-/// What a reader left out, and counts.
+/// A kind of content that a reader skips and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skipped {
     /// A comment.
     Comment,
-    /// A line before the header, which `--skip-lines` left out.
+    /// A line before the header, skipped by `--skip-lines`.
     Preamble,
     /// A row that repeats the header.
     Header,
@@ -28,7 +28,7 @@ pub enum Skipped {
     Directory,
     /// An empty object that stands for a directory.
     FolderMarker,
-    /// A granule whose ingest is not completed.
+    /// A granule whose ingest is not complete.
     NotCompleted,
     /// A row that `--only` does not select.
     NotSelected,
@@ -49,18 +49,19 @@ impl Skipped {
     }
 }
 
-/// What one file has beside its granules.
+/// The findings of one file.
 #[derive(Debug, Default)]
 pub struct FileFindings {
-    /// What was skipped.
+    /// The numbers of skipped lines, rows or elements.
     pub(super) skipped: BTreeMap<Skipped, u64>,
-    /// What is suspicious.
+    /// The suspicious content.
     pub(super) suspicious: Vec<Finding>,
-    /// The columns and fields that may say that some of the granules should not be read.
+    /// The unread columns and fields that may mark granules that should not be read.
     pub(super) watched: Vec<Watched>,
-    /// What it states of the search. `None` means that it is not the response of a catalogue.
+    /// The size of the search result, as the file states it. `None` means that the file is not the response of
+    /// a catalogue.
     pub(super) totals: Option<Totals>,
-    /// The number of elements of the response of a catalogue.
+    /// The number of elements in the response of a catalogue.
     pub(super) elements: u64,
     /// The format. `None` means that the records were not counted.
     pub(super) format: Option<InputFormat>,
@@ -68,24 +69,24 @@ pub struct FileFindings {
     pub(super) ids: u64,
     /// The first and the last id.
     pub(super) ends: Option<(String, String)>,
-    /// The algorithms that are guessed from the length of checksums, each with the number of files.
+    /// The algorithms that were guessed from the lengths of checksums, each with the number of files.
     pub(super) guessed: BTreeMap<Algorithm, u64>,
-    /// How many ETags are not the MD5 checksum of their object.
+    /// The number of ETags that are not the MD5 checksum of their object.
     pub(super) other_etags: u64,
-    /// When the listing was made, if the file states it.
+    /// The time when the listing was made, if the file states it.
     pub(super) created: Option<Timestamp>,
-    /// Whether it is a list of paths, some of which have directories.
+    /// Whether the file is a list of paths, some of which contain directories.
     pub(super) has_nested_paths: bool,
-    /// Whether its objects have ETags or none at all, and no checksums are read.
+    /// Whether the file lists objects of a bucket without checksums, and its ETags, if any, are not read.
     pub(super) lacks_checksums: bool,
 }
 
-/// What is in the files of one listing beside the granules.
+/// The findings of all files of one listing.
 #[derive(Debug, Default)]
 pub struct Findings {
     skipped: BTreeMap<Skipped, u64>,
     suspicious: Vec<Finding>,
-    /// The values in all files count together: each file can have one status.
+    /// The values of all files are counted together, because each file may have only one status.
     watched: Vec<Watched>,
     guessed: BTreeMap<Algorithm, u64>,
     other_etags: u64,
@@ -93,7 +94,7 @@ pub struct Findings {
     has_nested_paths: bool,
     lacks_checksums: bool,
     pages: Pages,
-    /// How many granules the caller says that there are.
+    /// The number of granules in the listing, if the caller knows it.
     total: Option<u64>,
     entries: u64,
     read: Vec<FileRead>,
@@ -102,26 +103,26 @@ pub struct Findings {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRead {
-    /// What messages call it.
+    /// The name of the file in messages.
     pub name: String,
     /// Its format, or `directory`.
     pub format: String,
-    /// How many granules it lists, repeated ones included.
+    /// The number of granules that it lists, including repeated ones.
     pub ids: u64,
     /// The first and the last id. `None` means that it lists none.
     pub ends: Option<(String, String)>,
 }
 
-/// How many files are named as read: others are counted.
+/// The greatest number of files that are named as read. Further ones are left out.
 const MAX_FILES_READ: usize = 20;
 
 impl Findings {
-    /// Creates the findings of a listing of which a caller may know how many granules it has.
+    /// Creates the findings of a listing. `total` is the number of its granules, if the caller knows it.
     pub fn new(total: impl Into<Option<u64>>) -> Self {
         Findings { total: total.into(), ..Findings::default() }
     }
 
-    /// Adds what a file has beside its granules, all of which are read. Messages call it `name`.
+    /// Adds the findings of a file. All of its granules must have been read. Messages call it `name`.
     pub(super) fn add(&mut self, name: &str, file: FileFindings) {
         for (kind, count) in file.skipped {
             *self.skipped.entry(kind).or_default() += count;
@@ -155,7 +156,7 @@ impl Findings {
         }
     }
 
-    /// Adds how the contents of another listing can be compared, which is complete in itself.
+    /// Adds the guessed algorithms and missing checksums of another listing, which is complete in itself.
     pub fn add_contents(&mut self, other: &Findings) {
         for (algorithm, files) in &other.guessed {
             *self.guessed.entry(algorithm.clone()).or_default() += files;
@@ -163,7 +164,8 @@ impl Findings {
         self.lacks_checksums |= other.lacks_checksums;
     }
 
-    /// When the listing was made: the latest time that a file states. `None` means that none does.
+    /// The time when the listing was made: the latest time that a file states. `None` means that no file states
+    /// one.
     pub fn created(&self) -> Option<Timestamp> {
         self.created
     }
@@ -175,19 +177,19 @@ impl Findings {
         }
     }
 
-    /// Whether it is a list of paths, some of which have directories.
+    /// Whether the listing contains paths, some of which contain directories.
     pub fn has_nested_paths(&self) -> bool {
         self.has_nested_paths
     }
 
-    /// Whether the objects of a bucket are listed without checksums and ETags, so that other contents are not
-    /// noticed.
+    /// Whether the objects of a bucket are listed without checksums and ETags, so that changed contents remain
+    /// unnoticed.
     pub fn lacks_checksums(&self) -> bool {
         self.lacks_checksums
     }
 
-    /// The refusal of checksums of which only the length says what the algorithm is, in a dataset that has none of
-    /// this algorithm. `command` is the same command with this algorithm.
+    /// The error for checksums whose algorithm was guessed from their length, if the dataset has no checksums
+    /// of this algorithm. `command` is the same command with `--algorithm`.
     pub fn guessed(
         algorithm: &Algorithm,
         files: u64,
@@ -204,7 +206,7 @@ impl Findings {
         Error::new(ErrorKind::Input, message).with_hint(hint)
     }
 
-    /// The refusal of two paths that give one id.
+    /// The error for two paths with the same id.
     pub fn same_id(id: &str, paths: [&str; 2], location: Option<SourceLocation>) -> Error {
         let [one, other] = paths.map(|path| quoted(path).to_string());
         let message = format!("{one} and {other} both give the id {}", quoted(id));
@@ -213,7 +215,7 @@ impl Findings {
             .with_hint("--granule path keeps the whole path (inputs.md, Paths that give one id)")
     }
 
-    /// The refusal of a path that gives an id with a blank at an end.
+    /// The error for a path whose id begins or ends with a blank.
     pub fn edge_blank(path: &str, id: &str, location: Option<SourceLocation>) -> Error {
         let message = format!(
             "{} gives the id {}, which begins or ends with a blank",
@@ -230,24 +232,24 @@ impl Findings {
         &self.read
     }
 
-    /// The algorithms that are guessed from the length of checksums, each with the number of files.
+    /// The algorithms that were guessed from the lengths of checksums, each with the number of files.
     pub fn guessed_algorithms(&self) -> impl Iterator<Item = (&Algorithm, u64)> {
         self.guessed.iter().map(|(algorithm, files)| (algorithm, *files))
     }
 
-    /// The reason to refuse the listing, if it does not look like what it is read as, or is incomplete. `None`
-    /// means that nothing is suspicious.
+    /// The reason to reject the listing: it does not look like a list of its format, or it is incomplete.
+    /// `None` means that nothing is suspicious.
     pub fn refusal(&self) -> Option<Error> {
         self.not_a_list().or_else(|| self.incomplete().map(|finding| finding.error()))
     }
 
-    /// The reason to refuse the listing, without what concerns completeness.
+    /// The reason to reject the listing, except that it is incomplete.
     pub fn not_a_list(&self) -> Option<Error> {
         let suspicious = self.suspicious.first().map(Finding::error);
         suspicious.or_else(|| self.watched.iter().find_map(Watched::finding).map(|it| it.error()))
     }
 
-    /// What is missing, in words. `None` means that nothing is known to be missing.
+    /// Describes the missing part. `None` means that nothing is known to be missing.
     pub fn missing(&self) -> Option<String> {
         self.incomplete().map(|finding| finding.to_string())
     }
@@ -270,7 +272,7 @@ impl Findings {
         Some(Finding::new(kind, location, sentence))
     }
 
-    /// The warnings: what was skipped, in one sentence.
+    /// The warnings. One of them lists everything that was skipped.
     pub fn warnings(&self, name: &str) -> Vec<Warning> {
         let counts: Vec<String> = self
             .skipped

@@ -1,5 +1,5 @@
-//! The formats of input files, the options of reading one, and the usual names of columns and spellings
-//! of times.
+//! The formats of input files, the options for reading them, the usual names of columns, and the spellings of
+//! times.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ pub enum InputFormat {
     Stac,
     /// The result of an ESGF index.
     Esgf,
-    /// What `rclone lsjson -R` prints.
+    /// The output of `rclone lsjson -R`.
     Rclone,
     /// The manifest of an S3 Inventory.
     S3Inventory,
-    /// The objects of a bucket, as `aws s3api list-objects-v2` prints them.
+    /// The objects of a bucket: the output of `aws s3api list-objects-v2`.
     S3Objects,
     /// A product delivery record.
     Pdr,
@@ -89,7 +89,7 @@ impl fmt::Display for InputFormat {
     }
 }
 
-/// The rows of a table that are read: those with a value in a column.
+/// A filter that selects the rows of a table by the value of a column.
 ///
 /// # Syntax
 ///
@@ -122,14 +122,14 @@ impl FromStr for RowFilter {
     }
 }
 
-/// Whether a value of a column is selected by filters. `None` means that none of them is of this column.
+/// Whether filters select a value of a column. `None` means that no filter concerns this column.
 pub(super) fn selects(only: &[RowFilter], column: &str, value: &str) -> Option<bool> {
     let mut of_column = only.iter().filter(|filter| filter.column == column).peekable();
     of_column.peek()?;
     Some(of_column.any(|filter| filter.value.as_deref().is_none_or(|wanted| wanted == value)))
 }
 
-/// How a file is to be read.
+/// Options for reading a file or a directory.
 ///
 /// ```
 /// use accession::ListingOptions;
@@ -200,8 +200,8 @@ impl ListingOptions {
         self
     }
 
-    /// Leaves out and counts events that a file dates without a time on this day and later
-    /// ([`super::Events::left_out`]): such a day can still get more of them. Default: all are read.
+    /// Skips and counts events on this day or later whose dates in the file have no time
+    /// ([`super::Events::left_out`]), because the day may still get more of them. Default: all are read.
     #[must_use]
     pub fn unfinished_day(mut self, unfinished_day: impl Into<Option<Day>>) -> Self {
         self.unfinished_day = unfinished_day.into();
@@ -215,24 +215,24 @@ impl ListingOptions {
         self
     }
 
-    /// Whether to skip and count sizes, checksums and paths of files that cannot be read
-    /// ([`super::Records::warnings`]). Default: they are refused.
+    /// Whether to skip and count unreadable sizes, checksums and paths of files ([`super::Records::warnings`]).
+    /// Default: they are rejected.
     #[must_use]
     pub fn skip_odd_files(mut self, skip_odd_files: bool) -> Self {
         self.skip_odd_files = skip_odd_files;
         self
     }
 
-    /// The algorithm of checksums that do not name it. A format without checksums is refused then. Default: it
-    /// follows from the number of digits.
+    /// The algorithm of checksums whose input does not name it. If set, a format without checksums is rejected.
+    /// Default: it is guessed from the number of digits.
     #[must_use]
     pub fn algorithm(mut self, algorithm: impl Into<Option<Algorithm>>) -> Self {
         self.algorithm = algorithm.into();
         self
     }
 
-    /// The column of a table with the size of a file in bytes. If this column or one of the next two is set, a
-    /// file that is not a table is refused. Default: none.
+    /// The column of a table with the size of a file in bytes. If this, `checksum_column` or `path_column` is
+    /// set, a file that is not a table is rejected. Default: none.
     #[must_use]
     pub fn size_column(mut self, size_column: impl Into<Option<String>>) -> Self {
         self.size_column = size_column.into();
@@ -261,16 +261,16 @@ impl ListingOptions {
         self
     }
 
-    /// The directory in which the data files of an S3 Inventory have their whole keys. Any other format is refused
-    /// then. Default: the data files are beside the manifest.
+    /// The directory in which the data files of an S3 Inventory have their full keys as paths. If set, any
+    /// other format is rejected. Default: the data files are beside the manifest.
     #[must_use]
     pub fn root(mut self, root: impl Into<Option<PathBuf>>) -> Self {
         self.root = root.into();
         self
     }
 
-    /// Whether to read the ETags of objects: those that are MD5 checksums as `md5`, the others as `s3-etag`. If so,
-    /// a format without ETags is refused. Default: no.
+    /// Whether to read the ETags of objects: MD5 checksums as `md5`, and others as `s3-etag`. If so, a format
+    /// without ETags is rejected. Default: no.
     #[must_use]
     pub fn with_etags(mut self, with_etags: bool) -> Self {
         self.with_etags = with_etags;
@@ -284,14 +284,15 @@ impl ListingOptions {
         self
     }
 
-    /// Skips and counts so many lines at the beginning of a table or of a list of ids. Default: 0.
+    /// Skips and counts this number of lines at the beginning of a table or of a list of ids. Default: 0.
     #[must_use]
     pub fn skip_lines(mut self, skip_lines: u64) -> Self {
         self.skip_lines = skip_lines;
         self
     }
 
-    /// Whether the first row of a table is data. If so, columns are named by their numbers, from 1. Default: no.
+    /// Whether the first row of a table is data. If so, columns are named by their numbers, from 1. Default:
+    /// no.
     #[must_use]
     pub fn no_header(mut self, no_header: bool) -> Self {
         self.no_header = no_header;
@@ -305,55 +306,56 @@ impl ListingOptions {
         self
     }
 
-    /// Reads only the rows that match. Several values of one column are alternatives. Default: all rows.
+    /// Reads only the rows that match these filters. Several values of one column are alternatives. Default:
+    /// all rows.
     #[must_use]
     pub fn only(mut self, only: Vec<RowFilter>) -> Self {
         self.only = only;
         self
     }
 
-    /// How many granules the listing has, as its source states it elsewhere. Another number is refused. Default: not
-    /// known.
+    /// The number of granules in the listing, as its source states it elsewhere. A listing of another number is
+    /// rejected. Default: unknown.
     #[must_use]
     pub fn total(mut self, total: impl Into<Option<u64>>) -> Self {
         self.total = total.into();
         self
     }
 
-    /// Returns how many granules the listing must have. `None` means that it is not known.
+    /// Returns the number of granules that the listing must have. `None` means that it is unknown.
     pub fn stated_total(&self) -> Option<u64> {
         self.total
     }
 
-    /// Whether the granules are to be deleted. Default: no, and a list of deleted granules is refused.
+    /// Whether the granules are to be deleted. Default: no, and a list of deleted granules is rejected.
     #[must_use]
     pub fn of_deletion(mut self, of_deletion: bool) -> Self {
         self.of_deletion = of_deletion;
         self
     }
 
-    /// Computes the checksums of a directory's files by this algorithm. A file is refused then, since it lists
-    /// other files. Default: only their sizes are read.
+    /// Computes the checksums of a directory's files by this algorithm. If set, a file is rejected, because it
+    /// lists other files. Default: only their sizes are read.
     #[must_use]
     pub fn checksums(mut self, checksums: impl Into<Option<Algorithm>>) -> Self {
         self.checksums = checksums.into();
         self
     }
 
-    /// The registry whose own files a directory may contain: they are left out. Default: none.
+    /// The registry whose own files are skipped if they are in the directory. Default: none.
     #[must_use]
     pub fn registry(mut self, registry: impl Into<Option<Location>>) -> Self {
         self.registry = registry.into();
         self
     }
 
-    /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which
-    /// is always read whole.
+    /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which is
+    /// always read as a whole.
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option names a column or another format, leaves files out, or reads
-    /// them in a way that logs do not support.
+    /// [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option names a column or
+    /// another format, ignores files, or reads them in a way that logs do not support.
     pub fn check_log(&self) -> Result<(), Error> {
         let columns = [&self.column, &self.ingested_column, &self.deleted_column];
         if columns.iter().any(|column| column.is_some()) {
@@ -371,7 +373,7 @@ impl ListingOptions {
         self.check_files(InputFormat::Manifest)
     }
 
-    /// Refuses options that have no effect on a directory.
+    /// Rejects options that have no effect on a directory.
     pub(super) fn check_directory(&self) -> Result<(), Error> {
         let ListingOptions { without_files, skip_odd_files, of_deletion, .. } = *self;
         let (checksums, registry) = (self.checksums.clone(), self.registry.clone());
@@ -390,7 +392,7 @@ impl ListingOptions {
         Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
-    /// Refuses options that say something of a column that is not named.
+    /// Rejects options that concern a column which no other option names.
     fn check_columns(&self) -> Result<(), Error> {
         let (has_sizes, has_checksums) =
             (self.size_column.is_some(), self.checksum_column.is_some());
@@ -404,7 +406,7 @@ impl ListingOptions {
         Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
-    /// Refuses the options of rows in a format that has none.
+    /// Rejects row options for a format that does not support them.
     fn check_rows(&self, format: InputFormat) -> Result<(), Error> {
         let is_table = format == InputFormat::Csv;
         let is_text = is_table || matches!(format, InputFormat::Lines | InputFormat::Checksums);
@@ -427,7 +429,7 @@ impl ListingOptions {
         }
     }
 
-    /// Refuses the options of files in a format that they cannot apply to.
+    /// Rejects file options for a format that does not support them.
     pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
         let names_columns = columns.iter().any(|column| column.is_some());
@@ -473,21 +475,20 @@ impl ListingOptions {
     }
 }
 
-/// The usual names of the column with the ids. The first of these that a file has is used.
+/// The usual names of the column with the ids. The first of them that exists in a file is used.
 pub(super) const USUAL_COLUMNS: [&str; 6] =
     ["granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
-/// The column with the producer's ids, which a table may have beside the ids.
+/// The column with the producer's ids, which a table may contain besides the ids.
 pub(super) const PRODUCER_COLUMN: &str = "producer_granule_id";
 
-/// The columns with the time of ingest: that of this program, and that of Cumulus' granule
-/// inventory.
+/// The columns with the time of ingest, as this program and Cumulus' granule inventory name them.
 pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
 
 /// The column with the time of deletion. An empty cell means that the granule is still held.
 pub(super) const DELETED_COLUMN: &str = "deleted";
 
-/// Reads a time, in any spelling that a file may have.
+/// Parses a time in any spelling that a file may contain.
 pub(super) fn parse_time(text: &str) -> Result<WrittenTime, Error> {
     WrittenTime::in_file(text).map_err(|cause| Error::refused(ErrorKind::Input, text, cause))
 }

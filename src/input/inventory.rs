@@ -1,11 +1,12 @@
 //! An S3 Inventory: the CSV files that a bucket's `manifest.json` names.
 //!
-//! The manifest has the columns (`fileSchema`: `Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size,
-//! LastModifiedDate, ETag, …`, as they were chosen) and of each data file its key in the bucket that
-//! receives the inventory, its size and its MD5 checksum. The data files have no header, may be
-//! compressed with gzip, and have keys that are encoded as in a form: `+` is a space. All of them together
-//! are the inventory, so one that is missing or has other bytes is an error. Each is read twice, first for
-//! its checksum: memory does not grow with it. One that is written to meanwhile is an error, too.
+//! The manifest lists the columns (`fileSchema`: `Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size,
+//! LastModifiedDate, ETag, …`, as configured) and the data files. For each data file it states the key in the
+//! bucket that receives the inventory, the size and the MD5 checksum.
+//!
+//! The data files have no header and may be compressed with gzip. The keys in them are form-encoded: `+` is a
+//! space. Together they are the inventory, so a missing or different data file is an error. Each is read twice,
+//! first for its checksum, so that memory does not grow with it. Writing to one meanwhile is an error, too.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -37,24 +38,24 @@ pub(super) struct Inventory {
     columns: Columns,
     without_files: bool,
     with_etags: bool,
-    /// When it was made.
+    /// The time when it was made.
     created: Option<Timestamp>,
     folders: u64,
     markers: u64,
-    /// The directory in which data files have their whole key.
+    /// The directory in which data files have their full key as path.
     root: Option<PathBuf>,
-    /// The directories in which they are looked for otherwise: that of the manifest, and its parent.
+    /// The directories that are searched if `root` is not set: that of the manifest, and its parent.
     directories: [PathBuf; 2],
     files: std::vec::IntoIter<DataFile>,
     /// The data file that is being read.
     rows: Option<Checked>,
 }
 
-/// A data file whose bytes were as the manifest states.
+/// A data file whose size and checksum agreed with the manifest.
 struct Checked {
     rows: CsvRows,
     file: File,
-    /// Its size, and when it was last written, as its bytes were checked.
+    /// Its size and modification time when it was checked.
     state: (u64, SystemTime),
 }
 
@@ -134,7 +135,7 @@ impl Inventory {
         })
     }
 
-    /// Opens a data file, all of whose bytes are as the manifest states.
+    /// Opens a data file. Its size and checksum must agree with the manifest.
     fn data_file(&self, stated: &DataFile) -> Result<Checked, Error> {
         let key = quoted(&stated.key);
         let path = self.path_of(&stated.key).ok_or_else(|| {
@@ -165,10 +166,10 @@ impl Inventory {
         Ok(Checked { rows: CsvRows::new(read.into_reader(), name, b','), file, state })
     }
 
-    /// The path of a data file: the longest ending of its key that exists in one of the directories, if
-    /// none is stated that has it. `None` means that there is none.
+    /// The path of a data file: its key below `root`, if that is set. Otherwise, the longest ending of its key
+    /// that exists in one of the directories. `None` means that it does not exist.
     fn path_of(&self, key: &str) -> Option<PathBuf> {
-        // A key leads to nowhere else.
+        // A valid file path cannot lead out of the directory.
         let key = FilePath::new(key).ok()?;
         let mut ending = key.as_str();
         if let Some(root) = &self.root {
@@ -183,7 +184,8 @@ impl Inventory {
         }
     }
 
-    /// The object of the present row of a data file, or why it is left out: it only stands for a directory.
+    /// The object of the current row of a data file. If the object only represents a directory, returns the
+    /// reason for skipping it.
     fn object(&self, rows: &CsvRows) -> Result<Result<Row, Skipped>, Error> {
         let Columns { count, key, size, is_latest, is_delete_marker, etag, encryption } =
             self.columns;
@@ -192,7 +194,7 @@ impl Inventory {
             return Err(Error::new(ErrorDetail::CellCount, message));
         }
         let cell = |column: Option<usize>| column.map_or(&b""[..], |column| &rows.row[column]);
-        // Most keys are what they stand for: those are not copied.
+        // Most keys need no decoding. These are not copied.
         let spaced = match cell(Some(key)) {
             key if key.contains(&b'+') => {
                 let space_for_plus = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
@@ -201,7 +203,8 @@ impl Inventory {
             key => Cow::Borrowed(key),
         };
         let decoded: Cow<'_, [u8]> = percent_decode(&spaced).into();
-        // The console of S3 makes one for each new folder, and Hadoop one of another name.
+        // The console of S3 creates such an object for each new folder, and Hadoop creates one with another
+        // name.
         if matches!(cell(size), b"" | b"0") {
             if decoded.ends_with(b"/") {
                 return Ok(Err(Skipped::Directory));
@@ -222,7 +225,7 @@ impl Inventory {
         let size = Some(text(cell(size)));
         row.files.push(WrittenFile { path: path.clone(), size, ..WrittenFile::default() });
         if etag.is_some() {
-            // With keys of KMS or of a customer, an ETag is not an MD5 checksum, although it looks like one.
+            // With keys of KMS or of a customer, an ETag looks like an MD5 checksum, but is not one.
             let encryption = text(cell(encryption)).to_ascii_uppercase();
             let is_keyed = encryption.contains("KMS") || encryption.contains("SSE-C");
             let algorithm = Some(if is_keyed { S3_ETAG } else { ETAG }.to_owned());
@@ -233,7 +236,7 @@ impl Inventory {
     }
 }
 
-/// The time of so many milliseconds after 1970. `None` means that it is not a time.
+/// Converts milliseconds after 1970 to a time. `None` means that the text is not such a time.
 fn time_of_millis(text: &str) -> Option<Timestamp> {
     let millis: u64 = text.trim().parse().ok()?;
     let moment = chrono::DateTime::from_timestamp_millis(i64::try_from(millis).ok()?)?;
@@ -292,7 +295,7 @@ impl Columns {
     }
 }
 
-/// The size of a file, and when it was last written.
+/// The size and modification time of a file.
 fn state_of(file: &File) -> io::Result<(u64, SystemTime)> {
     let metadata = file.metadata()?;
     Ok((metadata.len(), metadata.modified()?))

@@ -1,8 +1,8 @@
 //! JSON without repeated keys.
 //!
-//! RFC 8259 § 4 does not define the meaning of an object with a repeated key, and `serde_json` takes the
-//! last value. An id must not depend on that, so such an object is an error here: of a line of JSON
-//! wherever the key is, of an element of a document if it is a field that is read.
+//! RFC 8259 § 4 does not define the meaning of an object with a repeated key, and `serde_json` uses the last
+//! value. An id must not depend on that, so such an object is an error here. In a line of JSON, any repeated
+//! key is an error; in an element of a document, only that of a field that is read.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::error::Error;
 ///
 /// # Errors
 ///
-/// - `{"a":1,"a":2}`: a key that occurs twice
-/// - `{"a":`, `{} {}`: not JSON
+/// - `{"a":1,"a":2}`: a key occurs twice
+/// - `{"a":`, `{} {}`: invalid JSON
 pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, Error> {
     let duplicate = RefCell::new(None);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -30,8 +30,8 @@ pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, Error> {
     })
 }
 
-/// The whole number that a number is, if it is certainly the one that is written: `5`, `5.0` and `5e0`, but neither
-/// `0.5` nor a number with a decimal point or an exponent from 2⁵³, which is read as one near it.
+/// Converts a number to a whole number, if that is certainly the written one: `5`, `5.0` and `5e0`, but not
+/// `0.5`. From 2⁵³, a number with a decimal point or an exponent may have been rounded, and is not converted.
 pub(super) fn whole_number(number: &Number) -> Option<u64> {
     const ROUNDED: f64 = 9_007_199_254_740_992.0;
     let of_float = || {
@@ -41,7 +41,7 @@ pub(super) fn whole_number(number: &Number) -> Option<u64> {
     number.as_u64().or_else(of_float)
 }
 
-/// The [`whole_number`] that a value is, as a number or as a string.
+/// Converts a value to a [`whole_number`]. The value may be a number or a string.
 pub(super) fn stated_number(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => whole_number(number),
@@ -53,7 +53,7 @@ pub(super) fn stated_number(value: &Value) -> Option<u64> {
     }
 }
 
-/// Builds a value, and keeps the first key that occurs twice in an object.
+/// Builds a value, and stores the first key that occurs twice in an object.
 #[derive(Clone, Copy)]
 struct Unique<'a>(&'a RefCell<Option<String>>);
 

@@ -1,4 +1,4 @@
-//! What is in one JSON document, as far as its beginning shows it, and why it is not a list of granules.
+//! Analyses the beginning of a JSON document, to explain why it is not a list of granules.
 
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
 
@@ -17,7 +17,7 @@ pub(super) struct Member {
     is_list: bool,
 }
 
-/// The members of the outermost object, as far as it was read.
+/// The members of the outermost object in the part that was read.
 pub(super) fn outer_members(text: &[u8]) -> Vec<Member> {
     let mut json = JsonStreamReader::new(text);
     let mut members: Vec<Member> = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn outer_members(text: &[u8]) -> Vec<Member> {
         }
         Ok(true)
     };
-    // Where it was cut is an error, too.
+    // The end of the part that was read is an error, too, and ends the loop.
     while next().unwrap_or(false) {}
     members
 }
@@ -53,9 +53,9 @@ enum Element {
     Text,
     /// An array that begins with a string.
     List,
-    /// An object, with the names of its members that are strings, as far as it was read.
+    /// An object, with the names of those members in the part that was read whose values are strings.
     Object(Vec<String>),
-    /// Something else, or nothing.
+    /// Any other value, or none.
     Other,
 }
 
@@ -65,7 +65,7 @@ impl Element {
         Element::read(&mut JsonStreamReader::new(text)).unwrap_or(Element::Other)
     }
 
-    /// The first element of the array that a member of the outermost object has.
+    /// The first element of the array in a member of the outermost object.
     fn of_member(text: &[u8], key: &str) -> Element {
         let mut json = JsonStreamReader::new(text);
         let mut find = || -> Result<Element, ReaderError> {
@@ -114,8 +114,8 @@ impl Element {
         })
     }
 
-    /// The command that prints a list of which this is the first element, and what to do with what it prints. `list`
-    /// is what `jq` calls the elements.
+    /// A command that prints a list from this array, and how to read its output. `list` is the jq expression
+    /// for the elements.
     fn hint(&self, list: &str) -> Option<String> {
         Some(match self {
             Element::Text => format!("`jq -r '{list}' FILE` prints the strings, one a line"),
@@ -138,7 +138,7 @@ impl Element {
     }
 }
 
-/// The names of fields with the path of a file, or its name, the most certain first.
+/// The names of fields with the path or name of a file, the most certain first.
 const PATH_FIELDS: [&str; 12] = [
     "key",
     "Key",
@@ -154,12 +154,12 @@ const PATH_FIELDS: [&str; 12] = [
     "url",
 ];
 
-/// Whether a text begins with an array of arrays of strings. An id can begin with brackets, too.
+/// Whether a text begins with an array of arrays of strings. An id can also begin with brackets.
 pub(super) fn is_list_of_lists(text: &[u8]) -> bool {
     matches!(Element::of_array(text), Element::List)
 }
 
-/// Refuses a JSON array, which is not among the formats.
+/// Rejects a JSON array, which is not a supported format.
 ///
 /// # Errors
 ///
@@ -172,7 +172,7 @@ pub(super) fn refuse_array<T>(text: &[u8]) -> Result<T, Error> {
     })
 }
 
-/// Refuses one document that is not a list of granules, by what it is.
+/// Rejects a single document that is not a list of granules. The error describes the document.
 pub(super) fn refuse_document(
     text: &[u8],
     members: &[Member],
@@ -209,7 +209,7 @@ pub(super) fn refuse_document(
     {
         ("one record with files", hint)
     } else if let Some(Member { key, .. }) = list {
-        // A key with a quote is not written as an argument.
+        // A key with a quote cannot be shown in a command.
         let path = argument(key).map(|_| format!(".\"{key}\"[]"));
         let hint = path.and_then(|path| Element::of_member(text, key).hint(&path));
         let other = || "write one object a line, and name the field with --column".to_owned();
@@ -226,7 +226,7 @@ pub(super) fn refuse_document(
         .with_hint(format!("{hint} (inputs.md, One JSON document)")))
 }
 
-/// Whether each line is an object with a comma after it.
+/// Whether the first line is an object followed by a comma, and the next line begins an object.
 fn has_commas(text: &[u8]) -> bool {
     let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let is_object = |line: &[u8]| line.starts_with(b"{");

@@ -1,5 +1,5 @@
-//! The elements of one array in a large JSON document, with one in memory at a time, and what the document states
-//! of the search that it is the result of.
+//! Reads the elements of one array in a large JSON document, with one in memory at a time, and the size of the
+//! search result as the document states it.
 
 use std::sync::Arc;
 use std::{fmt, io};
@@ -19,53 +19,54 @@ use super::pages::Totals;
 use super::paging_keys::{PagingKey, bare, is_about_pages};
 use crate::error::Error;
 
-/// The elements of the array at a path of keys, such as `feed` / `entry`; with no key, of the document
-/// itself.
+/// The elements of the array at a path of keys, such as `feed` / `entry`. If the path is empty, the array is
+/// the document itself.
 ///
-/// Each element, and each value that is not on the path, may have
-/// [`MAX_ROW_BYTES`](super::MAX_ROW_BYTES). Only white space may follow the document, so one that is
-/// truncated is noticed.
+/// Each element, and each value outside the path, may have [`MAX_ROW_BYTES`](super::MAX_ROW_BYTES). Only white
+/// space may follow the document. A truncated document is an error.
 pub(super) struct JsonItems {
     json: JsonStreamReader<Rationed>,
     ration: Ration,
     name: Arc<str>,
     path: &'static [&'static str],
-    /// The number of objects on the path that are open.
+    /// The number of open objects on the path.
     depth: usize,
     position: Position,
-    /// Whether the array was found: a response that reports an error has none.
+    /// Whether the array was found. A response that reports an error has no array.
     has_array: bool,
-    /// The line on which the element begins that was read last.
+    /// The line on which the latest element begins.
     pub line: u64,
-    /// What the document states of the search.
+    /// The properties of the search result that the document has stated so far.
     pub totals: Totals,
-    /// How many granules the search found, or the document has.
+    /// The number of granules that the search found, or that the document contains.
     count: Option<u64>,
-    /// The first prefix of objects that are not listed, and its line.
+    /// The first prefix that stands for unlisted objects, with its line.
     pub prefix: Option<(u64, String)>,
-    /// Whether it refers to a scroll or a cursor, as the last page may do, too.
+    /// Whether the document refers to a scroll or a cursor. The last page may do so, too.
     has_cursor: bool,
-    /// Whether no value was read of several.
+    /// Whether no value of a file of several values was read yet.
     is_first: bool,
 }
 
-/// Where a key is.
+/// The location of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nesting {
     /// In an object on the path.
     Path,
-    /// In an object that is in one on the path.
+    /// In an object directly below one on the path.
     Below,
-    /// In such an object about the pages.
+    /// In such an object, if its name says that it is about the pages.
     Pages,
     /// In an object of links.
     Links,
-    /// In an object about the pages that is in one of the two before.
+    /// In an object about the pages, within an object of the kinds `Below` or `Pages`, or in the object of a
+    /// total.
     Deep,
 }
 
 impl Nesting {
-    /// Where the keys of an object with this name are. `None` means that they state nothing of the search.
+    /// The location of the keys in a nested object of this name. `None` means that they do not concern the
+    /// search.
     fn below(self, bare: &str) -> Option<Nesting> {
         match (self, is_about_pages(bare)) {
             (Nesting::Links | Nesting::Deep, _) => None,
@@ -82,11 +83,11 @@ impl Nesting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Start,
-    /// Before a key of an object on the path, or its end.
+    /// Before a key of an object on the path, or before the end of the object.
     InObject,
-    /// Before an element of the array, or its end.
+    /// Before an element of the array, or before the end of the array.
     InArray,
-    /// Before a value of several, or the end of the file.
+    /// Before one of several values, or before the end of the file.
     InValues,
     End,
 }
@@ -95,7 +96,7 @@ impl JsonItems {
     pub fn new(file: Reader, name: Arc<str>, path: &'static [&'static str]) -> Self {
         let (file, ration) = Rationed::new(file);
         let settings = ReaderSettings {
-            // Else nothing says whether anything follows the document.
+            // Without this, the reader cannot detect content after the document.
             allow_multiple_top_level: true,
             track_path: false,
             restrict_number_values: false,
@@ -118,22 +119,23 @@ impl JsonItems {
         }
     }
 
-    /// The values of a file, one after the other, instead of the elements of a list.
+    /// Reads the values of a file one after the other, instead of the elements of a list.
     pub fn of_values(file: Reader, name: Arc<str>) -> Self {
         let items = JsonItems::new(file, name, &[]);
         JsonItems { position: Position::InValues, has_array: true, ..items }
     }
 
-    /// What the document states of the search, once all of it is read: so many elements.
+    /// The size of the search result, as the document states it. Call it after the end of the document, with
+    /// the number of elements.
     pub fn totals(&self, elements: u64) -> Totals {
         let Totals { hits, has_next_page, .. } = self.totals;
-        // A smaller number is that of a page.
+        // A number that is not greater than `elements` counts the elements of this page.
         let hits = hits.max(self.count.filter(|count| *count > elements));
         let has_next_page = has_next_page || self.has_cursor && hits.is_none();
         Totals { hits, has_next_page, ..self.totals.clone() }
     }
 
-    /// The next element.
+    /// Reads the next element.
     pub fn next_item<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
         match self.element() {
             Ok(None) if !self.has_array => {
@@ -189,7 +191,7 @@ impl JsonItems {
         Ok(())
     }
 
-    /// Goes on after the end of an array or object on the path.
+    /// Continues after the end of an array or object on the path.
     fn leave(&mut self) -> Result<(), DeserializerError> {
         if self.position == Position::InObject {
             self.depth -= 1;
@@ -223,7 +225,8 @@ impl JsonItems {
         Ok(())
     }
 
-    /// Reads the value of a key beside the list: what it states of the search, and of an object also what is in it.
+    /// Reads a member beside the list: the property of the search result that it states, or the members of an
+    /// object.
     fn read_beside(&mut self, key: &str, nesting: Nesting) -> Result<(), DeserializerError> {
         let bare = bare(key);
         let states = PagingKey::of(&bare);
@@ -270,7 +273,7 @@ impl JsonItems {
         Ok(())
     }
 
-    /// Takes what a member with neither an object nor an array states.
+    /// Records the property of the search result that a scalar member states.
     fn state(
         &mut self,
         states: PagingKey,
@@ -291,9 +294,9 @@ impl JsonItems {
             PagingKey::Total if number.is_none() && nesting != Nesting::Links => {
                 totals.add_unread(key, value);
             }
-            // Of several, one counts only what is in the document.
+            // If there are several totals, one of them may count only the document.
             PagingKey::Total => totals.hits = totals.hits.max(number),
-            // Other objects count other things.
+            // In other objects, the count is of something else.
             PagingKey::Count if nesting != Nesting::Below => self.count = self.count.max(number),
             PagingKey::Count => {}
             PagingKey::Returned => totals.returned = totals.returned.max(number),
@@ -311,7 +314,7 @@ impl JsonItems {
         }
     }
 
-    /// Reads an array or an object, and returns whether it has something.
+    /// Reads an array or an object, and returns whether it is not empty.
     fn is_filled(&mut self) -> Result<bool, ReaderError> {
         let is_array = self.json.peek()? == ValueType::Array;
         if is_array {
@@ -334,7 +337,7 @@ impl JsonItems {
         Ok(is_filled)
     }
 
-    /// Reads the prefixes that stand for objects that are not listed.
+    /// Reads the prefixes that stand for unlisted objects.
     fn read_prefixes(&mut self) -> Result<(), DeserializerError> {
         self.json.begin_array()?;
         while self.json.has_next()? {
@@ -346,7 +349,7 @@ impl JsonItems {
         Ok(self.json.end_array()?)
     }
 
-    /// Reads the members of an object beside the list. Of a total, the member `value` has the number.
+    /// Reads the members of an object beside the list. In a total, the member `value` is the number.
     fn read_object(&mut self, nesting: Nesting, is_total: bool) -> Result<(), DeserializerError> {
         self.json.begin_object()?;
         while self.json.has_next()? {
@@ -357,9 +360,9 @@ impl JsonItems {
         Ok(self.json.end_object()?)
     }
 
-    /// Reads a list of links, each with its relation.
+    /// Reads a list of links. A link with the relation `next` means that there is a next page.
     fn read_links(&mut self) -> Result<(), DeserializerError> {
-        // A relation is a word, or an address that ends in it.
+        // A relation is a word, or an address that ends with the word.
         let is_next = |rel: &str| {
             let mut words = rel.split_ascii_whitespace();
             words.any(|word| {
@@ -391,7 +394,7 @@ impl JsonItems {
                 kind: SyntaxErrorKind::IncompleteDocument,
                 ..
             }) => Error::truncated(),
-            // Decompression returns other kinds: these are bytes that are not UTF-8.
+            // Decompression returns other kinds. This kind means invalid UTF-8.
             ReaderError::IoError { error, .. } if error.kind() != io::ErrorKind::InvalidData => {
                 Error::unreadable(&error)
             }
@@ -448,7 +451,7 @@ mod tests {
     }
 
     fn read(text: &str, path: &'static [&'static str]) -> Result<Vec<String>, String> {
-        // A buffer of three bytes, so that every token crosses the end of one.
+        // With a buffer of three bytes, every token crosses the end of a buffer.
         let file = BufReader::with_capacity(3, std::io::Cursor::new(text.as_bytes().to_vec()));
         let mut items = JsonItems::new(Box::new(file), "x.json".into(), path);
         let mut read = Vec::new();

@@ -4,7 +4,7 @@ pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(' ').filter(|word| !word.is_empty())
 }
 
-/// Whether a word is what `ls -l` prints of permissions: `-rw-r--r--`, perhaps with a mark of an access list.
+/// Whether a word is a permission string of `ls -l`: `-rw-r--r--`, optionally with a mark for an access list.
 fn is_permissions(word: &str) -> bool {
     let word = match word.len() {
         11 => word.strip_suffix(['.', '+', '@']).unwrap_or_default(),
@@ -16,7 +16,7 @@ fn is_permissions(word: &str) -> bool {
         && letters.all(|it| b"-rwxsStTlL".contains(&it))
 }
 
-/// Whether a word is a date, perhaps with a time after it: `2024-01-02`, `2024/01/02`, `02.01.2024`,
+/// Whether a word is a date, optionally followed by a time: `2024-01-02`, `2024/01/02`, `02.01.2024`,
 /// `2024-01-02T03:04:05Z`, `2-Jan-2024`.
 pub(super) fn is_date(word: &str) -> bool {
     let word = word.strip_prefix('[').unwrap_or(word);
@@ -46,7 +46,7 @@ fn is_month_name(word: &str) -> bool {
     MONTHS.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Whether a word is a time of the day, or belongs to one: `03:04`, `03:04:05.678`, `AM`, `UTC`, `+0000`.
+/// Whether a word is a time of the day or a part of one: `03:04`, `03:04:05.678`, `AM`, `UTC`, `+0000`.
 pub(super) fn is_time(word: &str) -> bool {
     let word = word.trim_end_matches([']', ',']);
     let is_clock = word.contains(':')
@@ -85,7 +85,7 @@ pub(super) fn is_number(word: &str) -> bool {
 
 pub(super) fn has_permissions(line: &str) -> bool {
     let mut words = words(line);
-    // `find -ls` has an inode and blocks before, `ls -lis` too.
+    // `find -ls` and `ls -lis` print an inode and blocks first.
     let found = words.by_ref().take(3).find(|word| is_permissions(word) || !is_size(word));
     found.is_some_and(is_permissions) && words.next().is_some()
         || line.len() > 4
@@ -101,7 +101,7 @@ pub(super) fn words_after_first(line: &str) -> impl Iterator<Item = &str> {
 pub(super) fn has_date_and_size(line: &str) -> bool {
     let mut words = words(line).peekable();
     match words.next() {
-        // What `aws s3 ls` prints of a prefix.
+        // `aws s3 ls` prints this for a prefix.
         Some("PRE") => return line.starts_with("  ") && words.next().is_some(),
         Some(first) if is_date(first) => {}
         _ => return false,
@@ -120,7 +120,7 @@ pub(super) fn has_size_and_date(line: &str) -> bool {
     has_size && next.is_some_and(is_date) && words.next().is_some()
 }
 
-/// An index of a web server, and others that have the name first. A date alone may be part of a name.
+/// Matches the index of a web server, and other lists with the name first. A date alone may be part of a name.
 pub(super) fn has_name_date_and_size(line: &str) -> bool {
     let words: Vec<&str> = words(line).collect();
     let is_clock = |word: &str| word.contains(':') && is_time(word);
@@ -140,7 +140,7 @@ pub(super) fn has_address_and_size(line: &str) -> bool {
 
 pub(super) fn has_number_and_name(line: &str) -> bool {
     let mut words = words(line);
-    // As a list is numbered: `1)`.
+    // A numbered list may use `1)`.
     let is_first = |word: &str| is_number(word.trim_end_matches([')', ':']));
     words.next().is_some_and(is_first) && words.next().is_some()
 }
@@ -150,8 +150,8 @@ fn is_tick(word: &str) -> bool {
     ["✓", "✔", "✗", "✘", "✅", "❌"].contains(&word)
 }
 
-/// Whether a line has the state of a file before its name, as `git status --short` and `svn status` print it, or
-/// `x` and `a`, as `tar` does.
+/// Whether a line has a state before the name of a file, as `git status --short` and `svn status` print it, or
+/// `x` or `a`, as `tar` prints it.
 pub(super) fn has_mark_and_name(line: &str) -> bool {
     let mut words = words(line);
     let is_mark = |word: &str| {
@@ -191,7 +191,7 @@ pub(super) fn is_file_name(word: &str) -> bool {
     word.contains('/') || is_extension && !stem.is_empty()
 }
 
-/// Whether a line begins with the name of a file, and has only numbers, sizes, times or a state after it.
+/// Whether a line begins with the name of a file, followed only by numbers, sizes, times or a state.
 pub(super) fn has_name_and_number(line: &str) -> bool {
     let mut words = line.split([' ', '|', '^']).filter(|word| !word.is_empty());
     let has_name = words.next().is_some_and(is_file_name);
@@ -205,8 +205,7 @@ pub(super) fn has_name_and_number(line: &str) -> bool {
         })
 }
 
-/// Whether a line begins with a date and a time of the day, and has a name after them; or is a date and the name of a
-/// file.
+/// Whether a line is a date and a time of the day with a name after them, or a date and the name of a file.
 pub(super) fn has_time_and_name(line: &str) -> bool {
     let mut words = words(line).peekable();
     let Some(first) = words.next().filter(|word| is_date(word)) else { return false };
@@ -218,11 +217,11 @@ pub(super) fn has_time_and_name(line: &str) -> bool {
     name.is_some() && has_time || name.is_some_and(is_file_name) && words.next().is_none()
 }
 
-/// Whether a word of a line is a checksum, and another is not.
+/// Whether a word of a line is a checksum, and the line has another word.
 pub(super) fn has_checksum(line: &str) -> bool {
     let is_checksum = |word: &str| {
         let word = word.trim_end_matches([':', ',', ';']);
-        // As in a web page: an algorithm, and the checksum in base 64.
+        // Web pages write an algorithm, and the checksum in base 64.
         if let Some((algorithm, rest)) = word.split_once('-')
             && ["md5", "sha1", "sha256", "sha384", "sha512"].contains(&algorithm)
         {

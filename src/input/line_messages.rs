@@ -1,8 +1,8 @@
-//! Lines that are messages of programs, or of their logs.
+//! Recognises lines that are messages of programs or lines of logs.
 
 use super::line_columns::{is_date, is_size, is_time, words, words_after_first};
 
-/// The names of programs that list, before their messages.
+/// The names of programs that print lists. Their messages begin with the name.
 const PROGRAMS: [&str; 30] = [
     "aws",
     "azcopy",
@@ -36,7 +36,7 @@ const PROGRAMS: [&str; 30] = [
     "wget",
 ];
 
-/// What systems say of an error, in lower case.
+/// Error messages of operating systems, in lower case.
 const FAILURES: [&str; 25] = [
     "access denied",
     "broken pipe",
@@ -97,7 +97,7 @@ pub(super) fn is_message(line: &str) -> bool {
         }
     }
     if !line.contains(": ") && !line.contains('(') {
-        // All that a program printed: no name of a file comes before it.
+        // The whole line: a program may print only this, without the name of a file.
         let text = line.trim().trim_end_matches(['.', '!']);
         return FAILURES.iter().any(|failure| text.eq_ignore_ascii_case(failure));
     }
@@ -105,7 +105,7 @@ pub(super) fn is_message(line: &str) -> bool {
     FAILURES.iter().any(|failure| text.ends_with(failure))
 }
 
-/// Whether a line is a tag of a page or a document, or the priority before a message of a system.
+/// Whether a line is a tag of a page or a document, or begins with the priority of a system message.
 fn is_markup(line: &str) -> bool {
     let Some(rest) = line.strip_prefix('<') else { return false };
     let is_tag = rest.starts_with(|it: char| it.is_ascii_alphabetic() || "/!?".contains(it))
@@ -115,7 +115,7 @@ fn is_markup(line: &str) -> bool {
     is_tag || end > 0 && rest[..end].bytes().all(|it| it.is_ascii_digit()) && line.contains(' ')
 }
 
-/// Whether a first line is the header of a response.
+/// Whether a first line belongs to the header of an HTTP response.
 pub(super) fn is_http(line: &str) -> bool {
     const NAMES: [&str; 6] =
         ["cmr-hits:", "content-length:", "content-type:", "date:", "etag:", "server:"];
@@ -123,7 +123,7 @@ pub(super) fn is_http(line: &str) -> bool {
     line.starts_with("http/") && line.contains(' ') || NAMES.iter().any(|it| line.starts_with(it))
 }
 
-/// Whether a line is one word that a program prints in place of a list, or at its end.
+/// Whether a line is a single word that a program prints instead of a list, or after it.
 pub(super) fn is_word_of_program(line: &str) -> bool {
     matches!(
         line,
@@ -147,11 +147,11 @@ pub(super) fn is_word_of_program(line: &str) -> bool {
     )
 }
 
-/// Whether a line is what a shell asks with, and perhaps a command: `$ ls`, `foo@host:~$ ls`.
+/// Whether a line begins with the prompt of a shell: `$ ls`, `foo@host:~$ ls`.
 fn is_prompt(line: &str) -> bool {
     const PROMPTS: [&str; 9] =
         ["[1] ", "Out[", "$ ", "+ ", "++ ", ">>> ", "In [", "ftp> ", "sftp> "];
-    // The name of an environment can be before it.
+    // The name of an environment may precede the prompt.
     let rest = line.split_once(") ").filter(|_| line.starts_with('(')).map_or(line, |it| it.1);
     let first = rest.split(' ').next().unwrap_or_default();
     let is_shell = first.ends_with(['$', '#']) && first.contains('@') && first.contains(':');
@@ -161,7 +161,7 @@ fn is_prompt(line: &str) -> bool {
         || PROMPTS.iter().any(|it| line.starts_with(it) && line.len() > it.len())
 }
 
-/// Whether a line says how many files there are: `2 files`, `1 directory, 2 files`, `(2 rows)`.
+/// Whether a line states a number of files: `2 files`, `1 directory, 2 files`, `(2 rows)`.
 fn is_count(first: &str, rest: &str) -> bool {
     const UNITS: [&str; 14] = [
         "blocks",
@@ -188,7 +188,7 @@ fn is_count(first: &str, rest: &str) -> bool {
     }
 }
 
-/// Whether a line begins as a program says that something is wrong.
+/// Whether a line begins like an error message of a program.
 fn is_complaint(line: &str) -> bool {
     const BEGINNINGS: [&str; 26] = [
         "*** ",
@@ -233,8 +233,7 @@ fn is_complaint(line: &str) -> bool {
         || LABELS.iter().any(|word| label.ends_with(word)) && !label.contains('/')
 }
 
-/// Whether a line is a command, or what a command prints of what it does: `wget ADDRESS`, `upload: A to B`,
-/// `A -> B`.
+/// Whether a line is a command, or describes an action of one: `wget ADDRESS`, `upload: A to B`, `A -> B`.
 pub(super) fn is_command(line: &str) -> bool {
     const COMMANDS: [&str; 22] = [
         "aria2c", "aws", "cat", "chmod", "cp", "curl", "echo", "export", "get", "gsutil", "ln",
@@ -269,7 +268,7 @@ pub(super) fn is_command(line: &str) -> bool {
         line.starts_with("Only in ") && line.contains(": ")
             || line.starts_with("Files ") && line.ends_with(" differ")
     };
-    // What `rsync --itemize-changes` prints: `>f+++++++++`.
+    // `rsync --itemize-changes` prints this: `>f+++++++++`.
     let is_itemized = |word: &str| {
         word.len() == 11
             && word.starts_with(['<', '>', 'c', 'h', '.', '*'])
@@ -286,13 +285,13 @@ pub(super) fn is_command(line: &str) -> bool {
         || is_compared()
 }
 
-/// How serious a message of a log is.
+/// The levels of log messages.
 const LEVELS: [&str; 9] =
     ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "INFO:"];
 
-/// A line of a log: a date, a time, and how serious it is.
+/// Whether a line is one of a log: a date, a time, and a level.
 pub(super) fn is_log(line: &str) -> bool {
-    // As `wget` writes, and what writes pairs of names and values.
+    // `wget` writes such lines, and so do loggers of name=value pairs.
     let is_dated =
         line.strip_prefix("--").is_some_and(|it| is_date(it.split(' ').next().unwrap_or_default()));
     let is_labelled = || {
@@ -310,7 +309,7 @@ pub(super) fn is_log(line: &str) -> bool {
     })
 }
 
-/// A line of a log that begins with a letter and the month and day: `I0102 03:04:05.678 …`.
+/// Whether a line begins with a letter, the month and the day, as some logs do: `I0102 03:04:05.678 …`.
 fn is_coded(line: &str) -> bool {
     let mut words = words(line);
     let first = words.next().unwrap_or_default();

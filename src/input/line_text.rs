@@ -1,8 +1,8 @@
-//! Lines that are scripts, comments, text, values or addresses, and lines with several ids.
+//! Recognises lines that are scripts, comments, text, values or addresses, and lines with several ids.
 
 use super::line_columns::{is_file_name, words};
 
-/// Whether a line is the first of a script.
+/// Whether a line is the first line of a script.
 pub(super) fn is_script(line: &str) -> bool {
     line.starts_with("#!") || line.to_ascii_lowercase().starts_with("@echo")
 }
@@ -56,7 +56,7 @@ const HEADERS: [&str; 30] = [
 
 /// Whether a first line names a column.
 pub(super) fn is_header(line: &str) -> bool {
-    // As the name of a section, too: `[files]`.
+    // Also matches the name of a section: `[files]`.
     let first = line.trim_matches(['[', ']']).split(['|', ',', ';']).next().unwrap_or_default();
     if first.len() > 32 {
         return false;
@@ -65,7 +65,7 @@ pub(super) fn is_header(line: &str) -> bool {
     HEADERS.contains(&bare.to_ascii_lowercase().as_str())
 }
 
-/// Whether a line is what programs write where an id is missing.
+/// Whether a line is a text that programs write instead of a missing value.
 pub(super) fn is_no_value(line: &str) -> bool {
     let is_broken_cell = line.starts_with('#') && line.len() > 2 && {
         let rest = line.trim_matches('#');
@@ -97,7 +97,7 @@ pub(super) fn is_no_value(line: &str) -> bool {
         )
 }
 
-/// The characters with which a comment begins.
+/// The characters at the beginning of a comment.
 pub(super) fn comment_prefix(line: &str) -> &str {
     let first = line.split(' ').next().unwrap_or_default();
     let start = line.len() - line.trim_start().len();
@@ -111,13 +111,12 @@ pub(super) fn unquoted(line: &str) -> &str {
     line.trim_matches([' ', '[', ']', '(', ')', ',', ';', '"', '\'', '`'])
 }
 
-/// Whether a line is a comment, wherever it is: an id can begin with `#` or `--`, but not with
-/// these and a blank.
+/// Whether any line is a comment. An id can begin with `#` or `--`, but not if a blank follows.
 pub(super) fn is_remark(line: &str) -> bool {
     line.starts_with("# ") || line.starts_with("-- ")
 }
 
-/// Whether a line is a document, or an object that is not valid.
+/// Whether a line is a JSON document, or looks like an invalid JSON object.
 pub(super) fn is_json(line: &str) -> bool {
     let line = line.trim();
     line.starts_with('{') && line.contains([':', '"'])
@@ -125,9 +124,9 @@ pub(super) fn is_json(line: &str) -> bool {
             && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
 }
 
-/// Whether a line is quoted, perhaps as an element of an array.
+/// Whether a line is quoted, optionally as an element of an array.
 pub(super) fn is_quoted(line: &str) -> bool {
-    // What languages print of a text: `b'A.nc'`, `PosixPath('A.nc')`.
+    // Programming languages print texts like this: `b'A.nc'`, `PosixPath('A.nc')`.
     let word = line.trim_start_matches(|it: char| it.is_ascii_alphabetic());
     let line = if word.starts_with(['\'', '"', '(']) { word } else { line };
     let line = line.trim_matches([' ', '[', ']', '(', ')', ',', ';']);
@@ -138,13 +137,13 @@ pub(super) fn is_quoted(line: &str) -> bool {
         .any(|(open, close)| is_between(open, close))
 }
 
-/// Whether a line is quoted, among others that are not: `ls` and `git` quote some names.
+/// Whether a line is quoted. Other lines may not be: `ls` and `git` quote only some names.
 pub(super) fn is_escaped(line: &str) -> bool {
     let is_between = |quote| line.len() > 2 && line.starts_with(quote) && line.ends_with(quote);
     is_between('"') || is_between('\'')
 }
 
-/// Whether a line is a pattern of names or has a variable, which a shell replaces.
+/// Whether a line contains a wildcard or a variable that a shell would replace.
 pub(super) fn is_pattern(line: &str) -> bool {
     is_file_name(line) && (line.contains('*') || line.contains("${"))
 }
@@ -156,7 +155,7 @@ pub(super) fn has_value(line: &str) -> bool {
         first.len() > 1 && first.ends_with([':', '=']) && !first.contains("://")
     });
     let has_value = has_label && words.next().is_some();
-    // As `path=A.nc size=3`.
+    // Such as `path=A.nc size=3`.
     let are_pairs = line.contains(' ')
         && line.split(' ').all(|word| {
             word.split_once('=').is_some_and(|(name, _)| {
@@ -166,7 +165,7 @@ pub(super) fn has_value(line: &str) -> bool {
     line.contains(" = ") || has_value || are_pairs
 }
 
-/// Whether a line is a sentence: it has four words or more, of which none names a file or has a digit.
+/// Whether a line is a sentence: it has at least four words, and none of them names a file or has a digit.
 pub(super) fn is_sentence(line: &str) -> bool {
     words(line).nth(3).is_some()
         && words(line).all(|word| {
@@ -175,7 +174,8 @@ pub(super) fn is_sentence(line: &str) -> bool {
         })
 }
 
-/// Whether a line is a few words without digits and without the name of a file, as a server or a program answers.
+/// Whether a line is a phrase, such as a message of a server or a program: several words without digits, none
+/// of which names a file.
 pub(super) fn is_phrase(line: &str) -> bool {
     let text = line.trim_end_matches(['.', '!']);
     words(text).nth(1).is_some()
@@ -185,7 +185,7 @@ pub(super) fn is_phrase(line: &str) -> bool {
         })
 }
 
-/// Parameters of addresses that expire, in lower case.
+/// Parameters of signed addresses, in lower case.
 const SIGNATURES: [&str; 21] = [
     "sig",
     "signature",
@@ -231,15 +231,14 @@ pub(super) fn has_password(line: &str) -> bool {
     authority.and_then(|it| it.split_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
-/// names.
+/// Whether a word looks like an id: it has a digit, and one of the characters that separate the parts of names.
 fn looks_like_id(word: &str) -> bool {
     word.len() >= 3
         && word.bytes().any(|it| it.is_ascii_digit())
         && word.bytes().any(|it| matches!(it, b'.' | b'_' | b'-' | b'/'))
 }
 
-/// Whether a line has several ids, wherever it is.
+/// Whether any line contains several ids.
 pub(super) fn has_several_ids(line: &str) -> bool {
     let list = line.trim_end_matches([',', ';', ' ']);
     let by_commas = || list.split([',', ';']).map(str::trim).all(looks_like_id);
@@ -262,7 +261,7 @@ fn have_one_extension(line: &str) -> bool {
     is_extension && others.peek().is_some() && others.all(|other| other == first)
 }
 
-/// Whether the only line of a file has several ids: of one line, less is sufficient.
+/// Whether the only line of a file contains several ids. If there is only one line, weaker signs suffice.
 pub(super) fn is_line_of_ids(line: &str) -> bool {
     if has_several_ids(line) {
         return true;

@@ -1,4 +1,4 @@
-//! Files with a granule per line: ids, lists of checksums, JSON objects, and events (a time, a sign, an id).
+//! Files with one granule per line: ids, lists of checksums, JSON objects, and events (a time, a sign, an id).
 
 use std::sync::Arc;
 
@@ -16,8 +16,7 @@ use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::model::{GranuleId, SourceLocation, id_too_long, quoted};
 
-/// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
-/// byte.
+/// The number of bytes of a line with an id that are read: the longest id, CR, LF, and one more byte.
 const MAX_ID_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
 
 /// The greatest length of a line of an event file: the longest id, and room for any spelling of a time.
@@ -30,33 +29,35 @@ pub(super) struct LineReader {
     skipping: Skipping,
     found: FileFindings,
     paths: Paths,
-    /// The lines of a list of ids that have a checksum.
+    /// The lines of a list of ids that contain a checksum.
     checksums: Occurrences,
 }
 
-/// The lines that the caller skips.
+/// The lines that the options skip.
 struct Skipping {
     /// The prefix of comments.
     comment: Option<Vec<u8>>,
-    /// How many lines at the beginning are not read.
+    /// The number of lines to skip at the beginning.
     lines: u64,
 }
 
 /// The directories in a list of paths.
 #[derive(Default)]
 struct Paths {
-    /// The first directory, and where it is.
+    /// The first directory, and its location.
     directory: Option<(SourceLocation, String)>,
-    /// Whether a path of a file has a directory in it.
+    /// Whether the path of a file contains a directory.
     has_nested: bool,
-    /// Whether the list begins with `.`: `find` prints it, and each directory before what is in it.
+    /// Whether the list begins with `.`, as that of `find` does, which prints each directory before its
+    /// contents.
     is_of_find: bool,
-    /// In such a list, the path that was read last. It is a directory if the next one is in it.
+    /// The latest path of a list of `find`. If the next path is below it, it is a directory.
     held_back: Option<(Vec<u8>, Row)>,
 }
 
 impl Paths {
-    /// Holds a path of `find` back, and returns the one before it, and whether that is its directory.
+    /// Stores a path of `find`. Returns the previous path, and whether it is a directory that contains this
+    /// one.
     fn hold_back(&mut self, path: &[u8], row: Row) -> Option<(Row, bool)> {
         let before = self.held_back.replace((path.to_vec(), row));
         before.map(|(directory, row)| {
@@ -66,7 +67,7 @@ impl Paths {
     }
 }
 
-/// What a line contains.
+/// The content of a line.
 pub(super) enum LineContent {
     /// An id.
     Id,
@@ -102,12 +103,12 @@ impl LineReader {
         }
     }
 
-    /// Counts a line that is left out.
+    /// Counts a skipped line.
     fn skip(&mut self, kind: Skipped) {
         *self.found.skipped.entry(kind).or_default() += 1;
     }
 
-    /// Why the present line, which is not empty, is left out. `None` means that it is read.
+    /// The reason to skip the current line, which is not empty. `None` means that it is read.
     fn skipped(&mut self) -> Option<Skipped> {
         let text = self.lines.text();
         if let Some(prefix) = &self.skipping.comment
@@ -123,7 +124,7 @@ impl LineReader {
     }
 }
 
-/// Why a path is left out: it is that of a directory. `None` means that it is read.
+/// The reason to skip a path: it is a directory. `None` means that it is read.
 fn directory(path: &[u8]) -> Option<Skipped> {
     match path.last() {
         Some(b'/') => Some(Skipped::Directory),
@@ -133,10 +134,10 @@ fn directory(path: &[u8]) -> Option<Skipped> {
     }
 }
 
-/// The end of the names of empty objects that Hadoop writes for directories.
+/// The suffix of the names of empty objects that Hadoop writes for directories.
 pub(super) const FOLDER_MARKER: &[u8] = b"_$folder$";
 
-/// Directories are listed, and nothing in them.
+/// The list contains directories, but nothing in them.
 pub(super) static NOT_RECURSIVE: FindingKind = FindingKind {
     name: "not-recursive",
     refused_as: ErrorKind::Incomplete,
@@ -145,7 +146,7 @@ pub(super) static NOT_RECURSIVE: FindingKind = FindingKind {
     hint: "list with -R, as `rclone lsjson -R` and `rclone lsf -R` do",
 };
 
-/// A line of a list of ids is one of a checksum list.
+/// A line in a list of ids is one of a checksum list.
 static CHECKSUM_LINE: FindingKind = FindingKind {
     name: "checksum-line",
     refused_as: ErrorKind::NotAList,
@@ -155,7 +156,7 @@ static CHECKSUM_LINE: FindingKind = FindingKind {
 };
 
 impl Rows for LineReader {
-    /// The next granule. A change has only one of the dates.
+    /// Reads the next granule. A line of an event file has either a time of ingest or one of deletion.
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
         while self.lines.advance()? {
             if self.lines.number() <= self.skipping.lines {
@@ -254,7 +255,7 @@ impl Rows for LineReader {
 }
 
 fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
-    // Only the beginning of a line that is too long was read.
+    // Only the beginning of a long line was read.
     if text.len() as u64 == MAX_ID_LINE_BYTES {
         let cause = id_too_long(None);
         return Err(Error::not_an_id(&String::from_utf8_lossy(text), cause));

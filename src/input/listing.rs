@@ -18,19 +18,23 @@ impl Listing {
     /// Reads a list: a file in any [format](super::InputFormat), or the files of a directory.
     ///
     /// Each file of a directory is a granule with its size. If requested, its checksum is computed
-    /// ([`ListingOptions::checksums`]), several files at a time. Its id is its path below the directory, with `/`
-    /// between the names. Subdirectories are read, too. Symbolic links to files are followed; links to
-    /// directories, entries that are neither files nor directories, and names that begin with `.` are skipped
-    /// ([`Listing::warnings`]). The files of the registry are left out if the options name it
-    /// ([`ListingOptions::registry`]).
+    /// ([`ListingOptions::checksums`]), several files at a time. Its id is its path below the directory, with
+    /// `/` between the names. Subdirectories are read, too.
+    ///
+    /// Symbolic links to files are followed. Links to directories, entries that are neither files nor
+    /// directories, and names that begin with `.` are skipped ([`Listing::warnings`]). The files of the
+    /// registry are skipped if the options name it ([`ListingOptions::registry`]).
     ///
     /// # Errors
     ///
     /// - Those of [`Listing::from_reader`].
     /// - [`ErrorKind::Io`](crate::ErrorKind::Io): the file, the directory or an entry of it cannot be read.
-    /// - [`ErrorKind::NotMounted`](crate::ErrorKind::NotMounted): the directory is empty, so its file system may not be mounted.
-    /// - [`ErrorDetail::NotAGranuleId`](crate::error::ErrorDetail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
-    /// - [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option is for files, and this is a directory.
+    /// - [`ErrorKind::NotMounted`](crate::ErrorKind::NotMounted): the directory is empty, so its file system
+    ///   may not be mounted.
+    /// - [`ErrorDetail::NotAGranuleId`](crate::error::ErrorDetail::NotAGranuleId): a path below the directory
+    ///   is not UTF-8, or cannot be an id.
+    /// - [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option applies only to files,
+    ///   and this is a directory.
     ///
     /// # Examples
     ///
@@ -77,14 +81,15 @@ impl Listing {
         Ok(builder.finish_reading(files.warnings()))
     }
 
-    /// Reads a list in any [format](super::InputFormat), such as standard input. Messages call it `name`.
-    /// Granules that it marks as deleted or replaced are skipped ([`Listing::warnings`]).
+    /// Reads a list in any [format](super::InputFormat) from a stream, such as standard input. Messages call it
+    /// `name`. Granules that the list marks as deleted or replaced are skipped ([`Listing::warnings`]).
     ///
     /// # Errors
     ///
-    /// - Those of [`Records::open`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
-    /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it does not look like a list; [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete): it is a search result, and
-    ///   not all of it.
+    /// - Those of [`Records::open`].
+    /// - [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): the file does not look like a list.
+    /// - [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete): the file is an incomplete search result.
     pub fn from_reader(
         reader: impl Read + Send + 'static,
         name: &str,
@@ -107,11 +112,12 @@ impl Listing {
 }
 
 impl Record {
-    /// The granule as an entry of a list, with what the file states of its files.
+    /// Converts the granule to an entry of a list, with the sizes and checksums of its files.
     ///
     /// # Errors
     ///
-    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two statements about one file contradict each other.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two entries for one file
+    /// contradict each other.
     pub fn into_entry(self) -> Result<ListingEntry, Error> {
         let Record { granule_id, producer_granule, location, files, .. } = self;
         let content = StatedFile::content(files, &granule_id, &location)?;

@@ -1,5 +1,4 @@
-//! Input files that other people wrote: streams of granules or of their events, each with its
-//! source location.
+//! Input files of other systems: streams of granules or of their events, each with its source location.
 //!
 //! # Formats
 //!
@@ -12,7 +11,7 @@
 //! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
 //! | `esgf` | a Solr result of an ESGF index | `instance_id`, else `id` up to `\|` | |
-//! | `rclone` | what `rclone lsjson -R` prints | `Path`, but of directories | |
+//! | `rclone` | the output of `rclone lsjson -R` | `Path`, except of directories | |
 //! | `s3-inventory` | the `manifest.json` of an S3 Inventory, with its data files | `Key`, decoded (`+` is a space) | |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
 //! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
@@ -23,23 +22,22 @@
 //! Sizes and checksums of files are read with the granules ([`Record::files`]): from `umm-json`
 //! (`ArchiveAndDistributionInformation`), `stac` (`file:size`, and `file:checksum`, of assets), `pdr`
 //! (`FILE_SPEC`), `esgf` (`size`, `checksum`), `rclone` (`Size`, `Hashes`), `s3-inventory` (`Size` and, if
-//! asked for, `ETag`), `ndjson` (`files` of Cumulus' granule records), `checksums`, and the columns of `csv`
-//! that are asked for.
+//! requested, `ETag`), `ndjson` (`files` of Cumulus' granule records), `checksums`, and the requested columns
+//! of `csv`.
 //!
-//! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
-//! bare CR at the end of the file) are removed, and empty lines are skipped. Nothing else is
-//! trimmed, and `#` does not start a comment but in lists of checksums (docs/reference/inputs.md). The format is
-//! recognised from the content, never from the name of the file ([`InputFormat::detect`]).
+//! Each file may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a bare CR at the end
+//! of the file) are removed, and empty lines are skipped. Nothing else is trimmed. `#` starts a comment only in
+//! lists of checksums (docs/reference/inputs.md). The format is recognised from the content, not from the name
+//! of the file ([`InputFormat::detect`]).
 //!
-//! Ids that are valid but odd (blanks at an end, a header) are accepted unchanged, and reported by
-//! [`Records::warnings`]. What a reader found beside the ids, such as comments that were skipped, a file that does
-//! not look like a list, or the number of granules that a search found, is in [`Findings`].
+//! Valid but odd ids (blanks at an end, a header) are accepted unchanged, and reported by
+//! [`Records::warnings`]. [`Findings`] contains everything else that a reader found, such as skipped comments,
+//! content that does not look like a list, or the number of granules that a search found.
 //!
 //! # Memory
 //!
-//! One line, row or element is in memory at a time. Of a line of ids, no more is read than the
-//! greatest length of an id; of everything else, no more than [`MAX_ROW_BYTES`], so that a quote
-//! that is never closed does not fill memory.
+//! One line, row or element is in memory at a time. A line of ids is read up to the greatest length of an id,
+//! and everything else up to [`MAX_ROW_BYTES`], so that an unclosed quote does not fill memory.
 
 mod catalogues;
 mod checksum_paths;
@@ -103,27 +101,26 @@ use content::WrittenFile;
 /// The bytes of a file, decompressed and without a byte order mark.
 type Reader = Box<dyn BufRead + Send>;
 
-/// A granule as a file lists it.
+/// A granule in an input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The id.
     pub granule_id: GranuleId,
-    /// The producer's id, of a table with a column for it. `None` means that the file has none.
+    /// The producer's id, from a table with a column for it. `None` means that the file has none.
     pub producer_granule: Option<GranuleId>,
-    /// Where it was read.
+    /// The source location.
     pub location: SourceLocation,
-    /// The time of ingest. `None` unless dates were asked for; also for the line of an event file that
-    /// states a deletion.
+    /// The time of ingest. `None` if dates were not requested, or if the line of an event file is a deletion.
     pub ingested: Option<Moment>,
-    /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
+    /// The time of deletion. `None` if dates were not requested, or if the granule was not deleted.
     pub deleted: Option<Moment>,
     /// Whether the file marks the granule as deleted, retracted, or replaced by another version.
     pub is_deleted: bool,
-    /// What the file states of the granule's files.
+    /// The sizes and checksums of the granule's files.
     pub(crate) files: Vec<StatedFile>,
 }
 
-/// A granule as the reader of a format returns it, and what is written of its files.
+/// A granule from the reader of a format, with its files as they are written.
 struct Row {
     /// The granule, without files.
     record: Record,
@@ -163,15 +160,15 @@ impl Row {
 
 /// The granules of a file, in its order.
 trait Rows {
-    /// The next granule. Nothing may be read after an error.
+    /// Reads the next granule. After an error, nothing may be read.
     fn next_row(&mut self) -> Result<Option<Row>, Error>;
 
-    /// What the file has beside its granules, once all of it is read.
+    /// The findings besides the granules. Call it after the last granule.
     fn findings(&self) -> FileFindings {
         FileFindings::default()
     }
 
-    /// When the listing was made, if the file states it.
+    /// The time when the listing was made, if the file states it.
     fn created(&self) -> Option<Timestamp> {
         None
     }

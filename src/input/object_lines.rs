@@ -1,4 +1,4 @@
-//! Lines of JSON, each an object with the id of a granule in one of its fields.
+//! Lines of JSON: each is an object with the id of a granule in one of its fields.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,27 +16,29 @@ use super::watched::{Place, Watched};
 use crate::error::Error;
 use crate::model::{SourceLocation, WrittenTime};
 
-/// Reads the objects of a file. A field is given by its name, or by a JSON pointer (RFC 6901), which begins with `/`.
+/// Reads the objects of a file. A field is named directly, or by a JSON pointer (RFC 6901), which begins with
+/// `/`.
 pub(super) struct ObjectLines {
     options: ListingOptions,
-    /// Whether an object has the field of each filter of rows.
+    /// For each row filter, whether an object with its field was read.
     has_filtered: Vec<bool>,
-    /// How many objects were read, and how many of them the filters select.
+    /// The number of objects that were read, and the number that the filters select.
     objects: u64,
     selected: u64,
-    /// The fields that were seen, each with the index of those that are watched.
+    /// The fields seen so far, each with its index in `watched`, if it is watched.
     fields: HashMap<String, Option<usize>>,
     watched: Vec<WatchedField>,
 }
 
-/// A field that is not read, and is named like a status or a collection.
+/// An unread field whose name is like that of a status or a collection.
 struct WatchedField {
     field: Watched,
-    /// How many selected objects have it.
+    /// The number of selected objects that have it.
     objects: u64,
 }
 
-/// More fields than this are not remembered, so that objects with other names each do not fill memory.
+/// The greatest number of fields to remember, so that objects that each have different fields do not fill
+/// memory.
 const MAX_FIELDS: usize = 1_000;
 
 impl ObjectLines {
@@ -53,7 +55,7 @@ impl ObjectLines {
         }
     }
 
-    /// Reads a line. `None` means that `--only` does not select it.
+    /// Reads the granule of a line. `None` means that `--only` does not select it.
     pub(super) fn row(
         &mut self,
         line: &[u8],
@@ -81,8 +83,8 @@ impl ObjectLines {
         Ok(Some(row))
     }
 
-    /// Whether the filters of rows select an object: by strings, or by numbers as they are written. Null, and a field
-    /// that is missing, are an empty string.
+    /// Whether the row filters select an object. They compare strings, or numbers as they are written. Null and
+    /// a missing field count as an empty string.
     fn selects(&mut self, object: &Value) -> bool {
         self.objects += 1;
         let only = &self.options.only;
@@ -100,8 +102,8 @@ impl ObjectLines {
         is_selected
     }
 
-    /// Refuses a filter of rows whose field no object has, because it may have been mistyped. To be called at the end
-    /// of the file.
+    /// Rejects a row filter for a field that no object has, because it may be mistyped. Call it at the end of
+    /// the file.
     pub(super) fn check_filters(&self) -> Result<(), Error> {
         let mut filters = self.options.only.iter().zip(&self.has_filtered);
         match filters.find(|(_, has_filtered)| !**has_filtered) {
@@ -110,7 +112,7 @@ impl ObjectLines {
         }
     }
 
-    /// Counts the values of the fields of an object that are watched.
+    /// Counts the values of the watched fields of an object.
     fn watch(&mut self, object: &Value, location: &SourceLocation) {
         self.selected += 1;
         for (name, value) in object.as_object().into_iter().flatten() {
@@ -138,7 +140,7 @@ impl ObjectLines {
         }
     }
 
-    /// Begins to watch a field, unless it is read, or its name says nothing of which granules are.
+    /// Begins to watch a field, unless it is read, or its name does not concern which granules should be read.
     fn begin(&mut self, name: &str, location: &SourceLocation) -> Option<usize> {
         let ListingOptions { column, ingested_column, deleted_column, only, with_dates, .. } =
             &self.options;
@@ -157,11 +159,11 @@ impl ObjectLines {
         Some(self.watched.len() - 1)
     }
 
-    /// The fields that are named like a status or a collection, once the whole file is read.
+    /// The watched fields. Call it at the end of the file.
     pub(super) fn watched(&self) -> Vec<Watched> {
         let whole = |WatchedField { field, objects }: &WatchedField| {
             let mut field = field.clone();
-            // Of objects and arrays, nothing is counted.
+            // For a field with only objects and arrays, nothing is counted.
             field.add_missing(if *objects > 0 { self.selected - objects } else { 0 });
             field
         };
@@ -169,7 +171,7 @@ impl ObjectLines {
     }
 }
 
-/// The value of the requested field, or of the first usual one that exists.
+/// The value of the requested field or, if none is requested, of the first usual one that exists.
 fn value_at<'object>(
     object: &'object Value,
     field: Option<&str>,

@@ -1,9 +1,9 @@
-//! How often something was seen, and where first.
+//! Counts occurrences, and remembers the first.
 
 use super::finding::{Example, Finding, FindingKind};
 use crate::model::SourceLocation;
 
-/// How often something was seen, and where first.
+/// The number of occurrences, and the first one.
 #[derive(Default)]
 pub(super) struct Occurrences {
     lines: u64,
@@ -22,12 +22,12 @@ impl Occurrences {
         self.lines
     }
 
-    /// Where it was seen first, and what.
+    /// The location and text of the first occurrence.
     pub(super) fn first(&self) -> Option<&(SourceLocation, String)> {
         self.first.as_ref()
     }
 
-    /// The finding of this kind. `None` means that it was not seen.
+    /// Makes a finding of this kind. `None` means that there was no occurrence.
     pub(super) fn finding(&self, kind: &'static FindingKind) -> Option<Finding> {
         let (location, example) = self.first.clone()?;
         Some(Finding {

@@ -1,4 +1,4 @@
-//! Rows of a table that are not granules: a second header, and a total.
+//! Rows of a table that are not granules: a second header, and a row of totals.
 
 use csv::ByteRecord;
 
@@ -10,16 +10,16 @@ use crate::model::SourceLocation;
 /// Finds rows that are not granules.
 #[derive(Default)]
 pub(super) struct OddRows {
-    /// The first row, which later ones may repeat. `None` means that it is data.
+    /// The first row, which later rows may repeat. `None` means that it is data.
     header: Option<ByteRecord>,
     /// The index of the column with the ids.
     column: usize,
     headers: Occurrences,
-    /// The row that was read last, if it is named like a total.
+    /// The latest row, if it is named like a total.
     total: Option<(SourceLocation, String)>,
 }
 
-/// A row has the names of columns in another order, or of other columns.
+/// A row contains the names of columns in another order, or those of other columns.
 static SECOND_HEADER: FindingKind = FindingKind {
     name: "second-header",
     refused_as: ErrorKind::NotAList,
@@ -28,7 +28,7 @@ static SECOND_HEADER: FindingKind = FindingKind {
     hint: "`csplit FILE LINE` makes two files of it",
 };
 
-/// The last row has the sum of the others.
+/// The last row contains the sum of the others.
 static TOTAL_ROW: FindingKind = FindingKind {
     name: "total-row",
     refused_as: ErrorKind::NotAList,
@@ -41,7 +41,7 @@ static TOTAL_ROW: FindingKind = FindingKind {
 const TOTALS: [&str; 4] = ["total", "grand total", "sum", "summary"];
 
 impl OddRows {
-    /// For a table with this header and the ids in this column.
+    /// Creates a finder for a table with this header, and the ids in this column.
     pub(super) fn new(header: Option<ByteRecord>, column: usize) -> Self {
         OddRows { header, column, ..OddRows::default() }
     }
@@ -56,7 +56,7 @@ impl OddRows {
             && header.iter().zip(row).all(is_same)
     }
 
-    /// Observes a row that is read.
+    /// Checks a row that is read as a granule.
     pub(super) fn observe(&mut self, row: &ByteRecord, location: impl Fn() -> SourceLocation) {
         let id = row.get(self.column).unwrap_or_default();
         let text = || String::from_utf8_lossy(id).into_owned();
@@ -73,7 +73,7 @@ impl OddRows {
         self.total = is_total.then(|| (location(), text()));
     }
 
-    /// What is suspicious in all rows. `rows` is their number.
+    /// The suspicious rows. Call it after the last row; `rows` is the number of rows.
     pub(super) fn findings(&self, rows: u64) -> Vec<Finding> {
         let mut total = Occurrences::default();
         if let Some((location, text)) = self.total.as_ref().filter(|_| rows > 1) {

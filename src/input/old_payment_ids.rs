@@ -1,4 +1,4 @@
-//! Payment ids that were issued before the registry issued them.
+//! Reads payment ids that were issued before the registry began to issue them.
 
 use std::io::Read;
 
@@ -7,21 +7,21 @@ use super::file::{NumberedLines, OpenedFile};
 use crate::error::Error;
 use crate::minting::payment::PaymentId;
 
-/// The greatest length of a line in bytes. An id has nine; the rest is for the message about a line
-/// that is not one.
+/// The greatest length of a line in bytes. An id has nine; more are read to show an invalid line in the
+/// message.
 const MAX_LINE_BYTES: u64 = 256;
 
 impl PaymentId {
     /// Reads the payment ids of a file with one id per line, in its order. The file may be compressed with
     /// gzip; messages call it `name`.
     ///
-    /// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
-    /// case, since those of the old scheme are compared as upper case. Any other line is an
-    /// error: an id that was skipped could be issued again.
+    /// A UTF-8 byte order mark and line ends are removed, and empty lines are skipped. Ids are read in any
+    /// case, because those of the old scheme are compared in upper case. Any other line is an error, because a
+    /// skipped id could be issued again.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip; a line is not a
+    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip; or a line is not a
     /// payment id.
     ///
     /// # Examples
@@ -49,7 +49,7 @@ impl PaymentId {
                 continue;
             }
             let text = String::from_utf8_lossy(lines.text()).into_owned();
-            // A longer line is not an id, so the part that was not read does not matter.
+            // A longer line is not an id, so its unread part does not matter.
             let id = text.to_ascii_uppercase().parse();
             let refused = |_| Error::input(format!("{} is not a payment id", shown(&text)));
             ids.push(id.map_err(|error| lines.fail(refused(error)))?);

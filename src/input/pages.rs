@@ -1,4 +1,4 @@
-//! The pages of search results, and whether some are missing.
+//! The pages of search results, and which of them are missing.
 
 use serde_json::Value;
 
@@ -7,27 +7,27 @@ use super::finding::FindingKind;
 use crate::error::ErrorKind;
 use crate::model::SourceLocation;
 
-/// What a file states of how much a search found.
+/// The size of a search result, as a file states it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Totals {
-    /// How many granules the search found.
+    /// The number of granules that the search found.
     pub hits: Option<u64>,
-    /// How many granules are before those of the file. `None` means that it is not stated.
+    /// The number of granules before those of the file. `None` means that it is not stated.
     pub start: Option<u64>,
-    /// How many pages the search has. `None` means that it is not stated.
+    /// The number of pages of the search result. `None` means that it is not stated.
     pub pages: Option<u64>,
-    /// How many granules the file has. `None` means that it is not stated.
+    /// The number of granules in the file, as it states it. `None` means that it is not stated.
     pub returned: Option<u64>,
     /// Whether the file refers to a next page.
     pub has_next_page: bool,
     /// Whether the file states that the search was cut short.
     pub is_partial: bool,
-    /// The first total that is not a whole number, with its key, in words.
+    /// The first total that is not a whole number, and its key, as part of a message.
     pub unread: Option<String>,
 }
 
 impl Totals {
-    /// Notes a total that is not a whole number, unless it states nothing: it is empty, or says yes or no.
+    /// Records a total that is not a whole number, unless it is empty, `true` or `false`.
     pub fn add_unread(&mut self, key: &str, value: &Value) {
         let text = match value {
             Value::Number(number) => number.to_string(),
@@ -47,33 +47,34 @@ impl Totals {
 pub(super) struct Pages {
     /// The greatest number of granules that a search found.
     found: u64,
-    /// How many granules the searches found together of which the first page was read.
+    /// The sum of the granules found by those searches whose first page was read.
     begun: u64,
     contained: u64,
-    /// The files that state no number, and their elements.
+    /// The number of files that state neither a total nor a next page.
     silent: u64,
-    /// How many of them have as many elements as a page, and the number of the last of them.
+    /// How many of these have exactly as many elements as a usual page. `silent_elements` is the size of the
+    /// last one.
     full: u64,
     silent_elements: u64,
-    /// The greatest number of pages that a search has.
+    /// The greatest number of pages of a search result.
     stated: u64,
-    /// How many pages refer to a next one.
+    /// The number of pages that refer to a next page.
     next_pages: u64,
     pages: u64,
     /// Whether a search was cut short.
     is_partial: bool,
-    /// Of the first page with fewer granules than it states: how many it states, and has.
+    /// For the first page with fewer granules than it states: the stated and the actual number.
     cut: Option<(u64, u64)>,
-    /// The first total that is not a whole number, with its key, in words.
+    /// The first total that is not a whole number, and its key, as part of a message.
     unread: Option<String>,
-    /// The first file.
+    /// The location of the first file.
     pub location: Option<SourceLocation>,
 }
 
-/// The sizes of pages that catalogues return unless another is requested.
+/// The default page sizes of catalogues.
 const PAGE_SIZES: [u64; 7] = [10, 20, 50, 100, 1_000, 2_000, 10_000];
 
-/// Pages of a search result are missing, or can be.
+/// Pages of a search result are missing.
 pub(super) static INCOMPLETE: FindingKind = FindingKind {
     name: "incomplete",
     refused_as: ErrorKind::Incomplete,
@@ -82,7 +83,7 @@ pub(super) static INCOMPLETE: FindingKind = FindingKind {
     hint: "name the files of all pages in one command",
 };
 
-/// A response says that it is not whole, or has fewer granules than it says.
+/// A response states that it is incomplete, or contains fewer granules than it states.
 static PARTIAL: FindingKind = FindingKind {
     name: "partial-response",
     refused_as: ErrorKind::Incomplete,
@@ -91,7 +92,7 @@ static PARTIAL: FindingKind = FindingKind {
     hint: "send the request again, until the response is whole",
 };
 
-/// A response has as many granules as a page and states no total, or states one that is no number.
+/// A response has as many granules as a usual page, and states no total, or a total that is not a whole number.
 static POSSIBLE_PAGE: FindingKind = FindingKind {
     name: "possible-page",
     refused_as: ErrorKind::Incomplete,
@@ -131,7 +132,7 @@ impl Pages {
         self.next_pages += u64::from(has_next_page);
     }
 
-    /// What is missing, in words. `None` means that nothing is known to be missing.
+    /// Describes the missing part. `None` means that nothing is known to be missing.
     pub(super) fn missing(&self) -> Option<(&'static FindingKind, String)> {
         let Pages {
             found,
@@ -171,7 +172,7 @@ impl Pages {
                 format!("the search result has {stated} pages, and the files are {pages} of them");
             return Some((&INCOMPLETE, sentence));
         }
-        // The last page of a search has no next one, so one page less than all refers to a next one.
+        // The last page of a search has no next page. If all pages name one, the last page is missing.
         if next_pages > 0 && next_pages == pages {
             let sentence = "the search result names a next page, which is missing".to_owned();
             return Some((&INCOMPLETE, sentence));
@@ -182,7 +183,7 @@ impl Pages {
             );
             return Some((&POSSIBLE_PAGE, sentence));
         }
-        // The last page is mostly not full.
+        // The last page is rarely full.
         if full > 0 && full == silent && silent == pages {
             return Some((
                 &POSSIBLE_PAGE,

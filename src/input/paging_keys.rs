@@ -1,29 +1,29 @@
-//! The names of the members of a search result that state its size, or that it is not all of it.
+//! The names of the members of a search result that state its size, or that it is incomplete.
 
-/// What a member of a search result states.
+/// The meaning of a member of a search result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PagingKey {
-    /// How many granules the search found.
+    /// The number of granules that the search found.
     Total,
-    /// How many granules the search found, or the response has.
+    /// The number of granules that the search found, or of those in the response.
     Count,
-    /// How many granules the response has.
+    /// The number of granules in the response.
     Returned,
-    /// How many pages the search has.
+    /// The number of pages of the search result.
     PageCount,
-    /// Which page is next, or that one is, unless the value is empty, null, zero or false.
+    /// The next page, or that one exists, unless the value is empty, null, zero or false.
     NextPage,
-    /// That the page is the last one, unless the value is false.
+    /// The number of the last page, or whether this page is the last one. False means that more follow.
     LastPage,
-    /// That the search continues, as the last page may state, too.
+    /// The search can be continued. The last page may state this, too.
     Cursor,
-    /// How many granules are on the pages before.
+    /// The number of granules on the previous pages.
     Start,
-    /// That the search was cut short, unless the value is empty, null, zero or false.
+    /// The search was cut short, unless the value is empty, null, zero or false.
     Partial,
-    /// That the search was not cut short, unless the value is false.
+    /// The search was not cut short, unless the value is false.
     Complete,
-    /// What failed in the search, unless it is empty.
+    /// The errors of the search. If the value is empty, there were none.
     Errors,
 }
 
@@ -51,7 +51,7 @@ pub(super) const TOTALS: [&str; 20] = [
     "totalresults",
 ];
 
-/// The names of members, written likewise.
+/// The names of members, in the same spelling.
 const NAMES: [(PagingKey, &[&str]); 11] = [
     (PagingKey::Total, &TOTALS),
     (PagingKey::Count, &["count", "numresults", "recordcount", "resultcount"]),
@@ -97,14 +97,15 @@ const NAMES: [(PagingKey, &[&str]); 11] = [
 ];
 
 impl PagingKey {
-    /// What a member states, whose name is written likewise. `None` means nothing of the pages.
+    /// The meaning of a member by its name, in the same spelling. `None` means that it does not concern the
+    /// pages.
     pub(super) fn of(bare: &str) -> Option<Self> {
         let known = NAMES.into_iter().find(|(_, names)| names.contains(&bare));
         known.map(|(key, _)| key)
     }
 }
 
-/// Whether a member, whose name is written likewise, is an object about the pages.
+/// Whether an object with this name, in the same spelling, is about the pages.
 pub(super) fn is_about_pages(bare: &str) -> bool {
     const NAMES: [&str; 11] = [
         "context",
@@ -122,7 +123,7 @@ pub(super) fn is_about_pages(bare: &str) -> bool {
     NAMES.contains(&bare)
 }
 
-/// A key without the characters that differ between spellings.
+/// Removes the characters of a key that differ between spellings.
 pub(super) fn bare(key: &str) -> String {
     let kept = key.chars().filter(|it| !matches!(it, '_' | '-' | '.' | ':' | '@'));
     kept.collect::<String>().to_ascii_lowercase()

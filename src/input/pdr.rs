@@ -1,9 +1,8 @@
-//! A Product Delivery Record: the files that a producer delivers, in groups of one granule each.
+//! A Product Delivery Record: the files that a producer delivers, in one group for each granule.
 //!
-//! It has lines `NAME = VALUE;` within `OBJECT = FILE_GROUP` … `END_OBJECT = FILE_GROUP`, and within
-//! those within `FILE_SPEC`s. A group is a granule. Its id is the `FILE_ID` of its first file that
-//! is data, rather than metadata, a browse image or the like; with the column `FILE_ID` each file is
-//! a granule.
+//! It consists of lines `NAME = VALUE;`. An `OBJECT = FILE_GROUP` … `END_OBJECT = FILE_GROUP` contains
+//! `FILE_SPEC`s. A group is a granule. Its id is the `FILE_ID` of its first data file, which is not metadata, a
+//! browse image or the like. If the column `FILE_ID` is requested, each file is a granule.
 
 use std::sync::Arc;
 
@@ -23,25 +22,24 @@ const MAX_LINE_BYTES: u64 = 64 * 1_024;
 /// The `FILE_TYPE`s of files that accompany a granule's data.
 const BESIDE_THE_DATA: [&str; 6] = ["METADATA", "BROWSE", "QA", "PH", "LINKAGE", "CHECKSUM"];
 
-/// The granules of a delivery. Memory: what is stated of the files of one group, which has at most
-/// [`MAX_ROW_BYTES`].
+/// The granules of a delivery. Memory contains the files of one group, which has at most [`MAX_ROW_BYTES`].
 pub(super) struct Pdr {
     lines: NumberedLines,
     every_file: bool,
-    /// The objects that are open, outermost first.
+    /// The open objects, outermost first.
     open: Vec<String>,
     /// The files of the group.
     group: Vec<Spec>,
-    /// The bytes of the lines of the group.
+    /// The total length of the lines of the group, in bytes.
     group_bytes: u64,
-    /// How many files the record states, and has.
+    /// The number of files that the record states, and the number that it contains.
     stated: Option<u64>,
     files: u64,
-    /// The granules of the group before, which are still to be returned.
+    /// The remaining granules of the previous group.
     rows: std::vec::IntoIter<Row>,
 }
 
-/// A file of a delivery. Its path is its `FILE_ID`, and its location that of the latter.
+/// A file of a delivery. Its path is its `FILE_ID`, and its location is that of the line with the `FILE_ID`.
 #[derive(Default)]
 struct Spec {
     file_type: String,
@@ -70,7 +68,7 @@ impl Pdr {
         })
     }
 
-    /// Takes a line `NAME = VALUE;`.
+    /// Reads a line `NAME = VALUE;`.
     fn take(&mut self) -> Result<(), Error> {
         self.group_bytes += self.lines.bytes().len() as u64;
         if self.group_bytes > MAX_ROW_BYTES && !self.group.is_empty() {
@@ -126,7 +124,7 @@ impl Pdr {
         Ok(())
     }
 
-    /// The granules of the group that ends here.
+    /// The granules of the group that ends on this line.
     fn rows_of_group(&mut self) -> Result<Vec<Row>, Error> {
         let group = std::mem::take(&mut self.group);
         let is_data = |spec: &Spec| !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
@@ -176,7 +174,7 @@ impl Rows for Pdr {
     }
 }
 
-/// A record has fewer files than it states.
+/// A record contains fewer files than it states.
 static CUT: FindingKind = FindingKind {
     name: "file-count",
     refused_as: ErrorKind::Incomplete,
@@ -185,7 +183,7 @@ static CUT: FindingKind = FindingKind {
     hint: "copy the whole record again; if a file was not delivered, ask the producer",
 };
 
-/// The granule that is called as a file.
+/// The granule that is named after a file.
 fn row_of(file: &WrittenFile) -> Result<Row, Error> {
     let (Some(file_id), Some(location)) = (&file.path, &file.location) else {
         return Err(no_file_id());
@@ -198,7 +196,7 @@ fn no_file_id() -> Error {
     Error::no_field("FILE_ID")
 }
 
-/// The value without the quotes around it, if there are any: `'006'` keeps its zeros.
+/// Removes quotes around a value: `'006'` keeps its zeros.
 fn unquoted(value: &str) -> &str {
     ['"', '\'']
         .into_iter()

@@ -1,4 +1,4 @@
-//! Reads a file in any format: its granules, and their ingests and deletions.
+//! Reads the granules of a file in any format, and their ingests and deletions.
 
 use std::io::Read;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::model::{
     plural,
 };
 
-/// The granules of a file, in its order; nothing follows an error.
+/// The granules of a file, in its order. The iterator ends after an error.
 pub struct Records {
     rows: Box<dyn Rows + Send>,
     files: FileReading,
@@ -36,11 +36,11 @@ pub struct Records {
     count: u64,
     /// The first and the last id.
     ends: (String, String),
-    /// What the name of the file says, and its content does not.
+    /// A finding about the name of the file, which contradicts its content.
     odd_name: Option<Finding>,
-    /// What messages call the file.
+    /// The name of the file in messages.
     name: Arc<str>,
-    /// How many granules were skipped, since the file marks them as deleted or replaced.
+    /// The number of skipped granules that the file marks as deleted or replaced.
     deleted: u64,
 }
 
@@ -52,8 +52,8 @@ impl Records {
     /// # Errors
     ///
     /// - The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
-    /// - It does not have any of the formats.
-    /// - It does not have the requested column or a usual one, or has it twice.
+    /// - It is not in any of the formats.
+    /// - The requested or usual column is missing, or occurs twice.
     ///
     /// # Examples
     ///
@@ -159,7 +159,7 @@ impl OpenedFile {
         };
         let is_of_lines = match format {
             InputFormat::Lines | InputFormat::Changes => true,
-            // A list that is read as a table has a header.
+            // If a list is read as a table, its first line becomes a header.
             InputFormat::Csv => with_dates,
             _ => false,
         };
@@ -184,11 +184,11 @@ impl OpenedFile {
         })
     }
 
-    /// Begins to read when granules were ingested and deleted.
+    /// Begins to read the times at which granules were ingested and deleted.
     ///
     /// # Errors
     ///
-    /// As [`Records::open`], and an error if the file has no dates.
+    /// Those of [`Records::open`], and an error if the file has no dates.
     pub fn events(self, options: &ListingOptions) -> Result<Events, Error> {
         self.refuse_foreign()?;
         let format = self.format(options)?;
@@ -205,7 +205,7 @@ impl OpenedFile {
     }
 }
 
-/// A file whose name says that it has checksums has none.
+/// The name of a file is that of a checksum list, and its content is not.
 static NOT_CHECKSUMS: FindingKind = FindingKind {
     name: "no-checksums",
     refused_as: ErrorKind::NotAList,
@@ -214,7 +214,7 @@ static NOT_CHECKSUMS: FindingKind = FindingKind {
     hint: "write a checksum, two blanks and the path in each line, as `sha256sum` does, or rename the file",
 };
 
-/// What is wrong with the name of a file that has no checksums.
+/// A finding about the name of a file, if it contradicts the content.
 fn odd_name(format: InputFormat, name: &Arc<str>, options: &ListingOptions) -> Option<Finding> {
     let location = || SourceLocation::Line { source: name.clone(), line: 1 };
     if format == InputFormat::Lines && is_data(name) {
@@ -229,7 +229,7 @@ fn odd_name(format: InputFormat, name: &Arc<str>, options: &ListingOptions) -> O
     Some(Finding::new(&NOT_CHECKSUMS, location(), sentence))
 }
 
-/// A file is named like one of data, and a list of ids was read from it.
+/// The name of a file is that of a data file, and it was read as a list of ids.
 static DATA_FILE: FindingKind = FindingKind {
     name: "data-file",
     refused_as: ErrorKind::NotAList,
@@ -238,7 +238,7 @@ static DATA_FILE: FindingKind = FindingKind {
     hint: "`--id ID` names one granule, and a directory in place of the listing its files",
 };
 
-/// Whether a file is named like one of data.
+/// Whether the name of a file is that of a data file.
 fn is_data(name: &str) -> bool {
     const EXTENSIONS: [&str; 24] = [
         "bil", "bufr", "cdf", "cdl", "fit", "fits", "grb", "grb2", "grib", "grib2", "h5", "hdf",
@@ -268,14 +268,14 @@ impl Records {
                 );
                 return Err(Error::input(message).at(record.location));
             }
-            // The id was observed when it was ingested.
+            // The id was already observed at its ingest.
             (None, Some(_)) => {}
             _ => self.warnings.observe(granule_id, location),
         }
         Ok(Some(record))
     }
 
-    /// The error of a line; of one that shows what the file is, the reason why it is not a list.
+    /// Replaces the error for an invalid id by the reason why the file is not a list of ids, if one was found.
     fn explained(&mut self, error: Error) -> Error {
         if error.detail() != Some(ErrorDetail::NotAGranuleId) {
             return error;
@@ -294,7 +294,7 @@ impl Records {
         granule_id.as_str().clone_into(last);
     }
 
-    /// The next granule that the file does not mark as deleted or replaced. Those that it does are counted.
+    /// Returns the next granule that the file does not mark as deleted or replaced. Counts the others.
     ///
     /// # Errors
     ///
@@ -313,28 +313,28 @@ impl Records {
         self.format
     }
 
-    /// Returns how many granules were read.
+    /// Returns the number of granules that were read.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the first and the last id that was read. `None` means that there was none.
+    /// Returns the first and the last id that were read. `None` means that no id was read.
     pub fn ends(&self) -> Option<(String, String)> {
         (self.count > 0).then(|| self.ends.clone())
     }
 
-    /// When the listing was made. `None` means that the file does not state it.
+    /// The time when the listing was made. `None` means that the file does not state it.
     pub fn created(&self) -> Option<Timestamp> {
         self.rows.created()
     }
 
-    /// Adds what the file has beside its granules, all of which are read, to the findings of a listing. Messages
-    /// call it `name`.
+    /// Adds the findings of this file to those of a listing, after all granules were read. Messages call it
+    /// `name`.
     pub fn add_to(&self, findings: &mut Findings, name: &str) {
         findings.add(name, self.findings());
     }
 
-    /// What the file has beside its granules, once all of it is read.
+    /// The findings besides the granules. Call it after the last granule.
     pub(super) fn findings(&self) -> FileFindings {
         let mut found = self.rows.findings();
         if let Some(shape) = self.warnings.shape() {
@@ -347,7 +347,7 @@ impl Records {
             found.suspicious.extend(self.warnings.edge_blanks());
         }
         if let Some(odd_name) = self.odd_name.clone() {
-            // That a file of data was named is a better reason than what its lines look like.
+            // The name of a data file is a better reason than the shape of its lines.
             let index = if odd_name.kind == &DATA_FILE { 0 } else { found.suspicious.len() };
             found.suspicious.insert(index, odd_name);
         }
@@ -360,7 +360,7 @@ impl Records {
         found
     }
 
-    /// Returns the warnings about what was read so far: at most one of each kind, with the first as an
+    /// Returns the warnings about the lines read so far: at most one of each kind, with the first line as an
     /// example.
     ///
     /// # Examples
@@ -408,10 +408,10 @@ impl Iterator for Records {
     }
 }
 
-/// The ingests and deletions of a file's granules, in its order; nothing follows an error.
+/// The ingests and deletions of a file's granules, in its order. The iterator ends after an error.
 pub struct Events {
     records: Records,
-    /// The deletion of the granule whose ingest was returned last.
+    /// The deletion of the granule whose ingest was returned just before.
     deletion: Option<(Event, Moment)>,
     unfinished_day: Option<Day>,
     left_out: u64,
@@ -421,23 +421,23 @@ pub struct Events {
 crate::model::debug_fields!(Events: left_out);
 
 impl Events {
-    /// The granules that are read, with what is known of them so far.
+    /// The underlying reader, with its counts and warnings so far.
     pub fn records(&self) -> &Records {
         &self.records
     }
 
-    /// How many events were left out so far, because they are dated without a time on a day that
-    /// is not over ([`ListingOptions::unfinished_day`]).
+    /// The number of events skipped so far, because the file dates them without a time, on a day that is not
+    /// over ([`ListingOptions::unfinished_day`]).
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The earliest time of the events that were left out so far. `None` means that none was.
+    /// The earliest time of the skipped events so far. `None` means that none was skipped.
     pub fn left_out_since(&self) -> Option<Timestamp> {
         self.left_out_since
     }
 
-    /// The next event, and its time as it is written.
+    /// Reads the next event, with its time as it is written.
     fn event(&mut self) -> Option<Result<(Event, Moment), Error>> {
         if let Some(deletion) = self.deletion.take() {
             return Some(Ok(deletion));
@@ -457,7 +457,7 @@ impl Events {
         };
         let event = match (ingested, deleted) {
             (Some(ingested), deleted) => {
-                // Most granules are held: only a deletion needs an id of its own.
+                // Most granules were not deleted, so the id is copied only for a deletion.
                 self.deletion = deleted.map(|deleted| {
                     event(granule_id.clone(), location.clone(), deleted, EventKind::Deleted)
                 });

@@ -1,11 +1,12 @@
-//! Tests of whole files that look like lists of granules, and must not be recorded as they are read.
+//! Tests of whole files that look like lists of granules, but must be rejected.
 
 use std::io::Cursor;
 
 use super::{Findings, InputFormat, ListingOptions, Records};
 use crate::error::{Error, ErrorKind};
 
-/// The ids of the files of one listing, each given by its name and content, and what refuses them.
+/// Returns the ids in the files of one listing, or the error that rejects it. Each file is a name and its
+/// content.
 fn read(files: &[(&str, &str)], options: &ListingOptions) -> Result<Vec<String>, Error> {
     let mut findings = Findings::default();
     let mut ids = Vec::new();
@@ -23,7 +24,7 @@ fn ids(name: &str, text: &str) -> Vec<String> {
     read(&[(name, text)], &ListingOptions::new()).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Asserts that a file is refused with a kind, and these words in the message or its hint.
+/// Asserts that a file is rejected with this kind of error, and with these words in the message or the hint.
 fn refused(name: &str, text: &str, kind: ErrorKind, words: &str) {
     let error = read(&[(name, text)], &ListingOptions::new()).err();
     let error = error.unwrap_or_else(|| panic!("{text} is accepted"));
@@ -118,7 +119,7 @@ fn versions_of_objects_are_recognised_in_any_order_of_members() {
     for members in [format!("{markers},{versions}"), format!("{versions},{markers}")] {
         assert_eq!(ids("x.json", &format!("{{{members}}}")), ["A.nc"]);
     }
-    // The versions may begin after what the format is detected from.
+    // The versions may begin after the part from which the format is detected.
     let many = vec![r#"{"Key":"B.nc","VersionId":"v","IsLatest":true}"#; 2_000].join(",");
     let late = format!(r#"{{"DeleteMarkers":[{many}],{versions}}}"#);
     assert_eq!(ids("x.json", &late), ["A.nc"]);
@@ -184,7 +185,7 @@ fn a_response_that_says_that_it_is_not_whole_is_incomplete() {
     ] {
         assert_eq!(ids("x.json", &page(beside)), ["A", "B"], "{beside}");
     }
-    // The size of a page is no total.
+    // The size of a page is not a total.
     let ten: Vec<String> = (0..10).map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
     let ten =
         format!(r#"{{"type":"FeatureCollection","count":10,"features":[{}]}}"#, ten.join(","));
@@ -253,7 +254,7 @@ fn ids_with_separators_are_not_offered_as_the_names_of_columns() {
         let words = "--no-header --column 1 reads the ids in the first column of all rows; if each line is one id, --format lines";
         refused("x.txt", text, ErrorKind::Input, words);
     }
-    // A name of a column may have a point.
+    // The name of a column may contain a point.
     refused(
         "x.csv",
         "file.name,meta.size\nA,1\n",

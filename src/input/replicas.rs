@@ -1,4 +1,4 @@
-//! Whether the replicas that several nodes have of one file have the same checksum.
+//! Checks that the replicas of a file on several nodes have the same checksum.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,11 +7,11 @@ use super::content::WrittenFile;
 use crate::error::{Error, ErrorDetail};
 use crate::model::quoted;
 
-/// The checksums of the files that nodes have, so that a replica with other bytes is noticed. The first 100,000
-/// are remembered.
+/// The checksums of files by node, to detect a replica with a different checksum. Remembers the first 100,000
+/// files, and no further ones after more than 1,000 nodes.
 #[derive(Default)]
 pub(super) struct Replicas {
-    /// By the hash of the id, that of the checksum and the index of the node.
+    /// By the hash of the id: the hash of the checksum, and the index of the node.
     checksums: HashMap<u64, (u64, usize)>,
     nodes: Vec<String>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Replicas {
 impl Replicas {
     const MAX: usize = 100_000;
 
-    /// Refuses a replica that has another checksum than the one of another node.
+    /// Rejects a replica whose checksum differs from that of the same file on another node.
     pub(super) fn check(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! Documents of JSON with a list of granules, in one of several dialects.
+//! JSON documents with a list of granules, in one of several dialects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::model::{SourceLocation, quoted};
 
 /// A format of documents.
 pub(super) struct Dialect {
-    /// The keys that lead to the list of granules. None means that the document is the list.
+    /// The keys that lead to the list of granules. Without keys, the document is the list.
     pub list: &'static [&'static str],
     /// Whether it lists paths of files.
     pub is_of_paths: bool,
     /// Whether it lists objects of a bucket.
     pub is_of_objects: bool,
-    /// Whether the document states how much a search found, and which page it is.
+    /// Whether the document states the size of the search result, and which page it is.
     pub is_search: bool,
-    /// What `--column` calls each name of a granule, and where it is.
+    /// The names of a granule: the value of `--column`, and the field.
     pub names: &'static [(&'static str, &'static str)],
     pub read: fn(&mut JsonItems) -> Result<Option<Item>, Error>,
 }
 
-/// A granule as a document states it.
+/// A granule in a document.
 #[derive(Default)]
 pub(super) struct Item {
     /// Its names, in the order of [`Dialect::names`].
@@ -41,12 +41,12 @@ pub(super) struct Item {
     pub is_directory: bool,
     pub ingested: Option<String>,
     pub is_deleted: bool,
-    /// The time of the deletion, if it is deleted.
+    /// The time of the deletion, if the granule is deleted.
     pub revised: Option<String>,
     pub files: Vec<WrittenFile>,
     /// The collection that the granule belongs to.
     pub collection: Option<String>,
-    /// The node that has it.
+    /// The node that has the file.
     pub node: Option<String>,
     /// Whether it is an empty object that stands for a directory.
     pub is_folder_marker: bool,
@@ -57,7 +57,7 @@ pub(super) struct Response {
     items: JsonItems,
     name: Arc<str>,
     dialect: Dialect,
-    /// Which of a granule's names is its id.
+    /// The index of the name that is the granule's id.
     which: usize,
     with_dates: bool,
     with_etags: bool,
@@ -68,7 +68,7 @@ pub(super) struct Response {
     skipped: BTreeMap<Skipped, u64>,
     collections: Values,
     replicas: Replicas,
-    /// The first directory, if nothing in a directory is listed.
+    /// The first directory, if the list contains nothing in a directory.
     directory: Option<(SourceLocation, String)>,
     has_nested: bool,
 }
@@ -92,7 +92,7 @@ impl Response {
         Response::of_items(JsonItems::new(file, name.clone(), dialect.list), name, dialect, options)
     }
 
-    /// The granules of a file with one after the other, instead of a list.
+    /// Reads a file with one item after the other, instead of a list of items.
     pub(super) fn of_values(
         file: Reader,
         name: Arc<str>,
@@ -161,7 +161,7 @@ impl Response {
         Ok(row)
     }
 
-    /// Why an element is left out. `None` means that it is read.
+    /// The reason to skip an element. `None` means that it is read.
     fn skipped(&mut self, item: &Item) -> Option<Skipped> {
         if item.is_directory {
             if self.directory.is_none() {
@@ -187,7 +187,7 @@ impl Response {
     }
 }
 
-/// What `--only` calls the collection of an item.
+/// The name of an item's collection in `--only`.
 const COLLECTION: &str = "collection";
 
 impl Rows for Response {

@@ -1,4 +1,4 @@
-//! Which rows of a table are read, and which columns may say that others should not be.
+//! Selects the rows of a table to read, and watches columns that may mark rows that should not be read.
 
 use csv::ByteRecord;
 
@@ -7,7 +7,7 @@ use super::format::RowFilter;
 use super::watched::{Place, Watched};
 use crate::model::SourceLocation;
 
-/// Which rows are read, and the columns that may say that others should not be.
+/// The selected rows of a table, and the columns that may mark rows that should not be read.
 #[derive(Default)]
 pub(super) struct Selection {
     /// The columns of `--only`, with their names.
@@ -15,13 +15,13 @@ pub(super) struct Selection {
     pub filters: Vec<RowFilter>,
     /// The column with the status of a granule in an inventory of Cumulus.
     pub status: Option<usize>,
-    /// The columns that are not read, and are named like a status or a collection.
+    /// The unread columns whose names are like that of a status or a collection.
     pub watched: Vec<(usize, Watched)>,
 }
 
 impl Selection {
-    /// Watches the columns that are not read and are named like a status or a collection. In an inventory of
-    /// Cumulus, the status is read.
+    /// Watches the unread columns whose names are like that of a status or a collection. In an inventory of
+    /// Cumulus, the status is read instead.
     pub(super) fn watch(
         &mut self,
         header: &ByteRecord,

@@ -1,6 +1,6 @@
-//! The table of shapes: what the lines of a file look like if they are not ids.
+//! The table of shapes: kinds of lines that are not ids.
 //!
-//! Each shape is data: a name, the lines that it needs, a test of a line, and a hint.
+//! Each shape is data: a name, the number of lines that must match, a test of a line, and a hint.
 
 use super::finding::FindingKind;
 use super::line_columns::{
@@ -16,7 +16,7 @@ use super::line_text::{
 };
 use crate::error::ErrorKind;
 
-/// The lines of a file that must have a shape, so that the file is taken for that.
+/// The lines of a file that must have a shape before the file is considered to be of that shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quorum {
     /// The first line.
@@ -56,7 +56,7 @@ const OF_DATA: &str = "a listing has one id a line; `--id ID` names one granule,
 const FIND: &str = "`find DIR -type f` prints one path a line, and nothing else";
 const PLAIN_KEYS: &str = "print names only, as `rclone lsf -R --files-only REMOTE:PATH`, `aws s3api list-objects-v2 --bucket NAME` (its JSON is read) and `find DIR -type f` do";
 
-/// The shapes, the most telling first: the first that has its lines names what the file is.
+/// The shapes, the most specific first. The first one with enough lines describes the file.
 pub(super) static SHAPES: [Shape; 35] = [
     shape(
         "script",

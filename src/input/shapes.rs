@@ -1,6 +1,7 @@
-//! What a file looks like if its lines are not ids: the shapes that are counted while it is read.
+//! Counts the shapes of lines while a file is read, to find out what it is if its lines are not ids.
 //!
-//! A line is tested only if one of its bytes allows a shape, so a plain list costs four searches for bytes a line.
+//! A line is tested only if it contains a byte that a shape needs. A plain list therefore costs four searches
+//! for bytes a line.
 
 use memchr::memchr3;
 
@@ -11,10 +12,10 @@ use super::occurrences::Occurrences;
 use super::shape_table::{Quorum, SHAPES, Shape};
 use crate::model::SourceLocation;
 
-/// Counts the lines of each shape, and keeps the first of each.
+/// Counts the lines of each shape, and remembers the first of each.
 pub(super) struct ShapeCounts {
-    /// Whether cells of a table are observed: their column says that they are ids, so only what is no id in any
-    /// column is a shape.
+    /// Whether cells of a table are observed. Their column says that they are ids, so only texts that cannot be
+    /// ids count as shapes.
     is_of_cells: bool,
     lines: u64,
     seen: [Occurrences; SHAPES.len()],
@@ -31,7 +32,7 @@ impl Default for ShapeCounts {
 }
 
 impl ShapeCounts {
-    /// Of the cells of a table.
+    /// Creates a counter for the cells of a table.
     pub(super) fn of_cells() -> Self {
         ShapeCounts { is_of_cells: true, ..ShapeCounts::default() }
     }
@@ -45,7 +46,7 @@ impl ShapeCounts {
         }
     }
 
-    /// The line is rare in a plain list.
+    /// Not inlined, because few lines of a plain list get here.
     #[inline(never)]
     fn test(&mut self, line: &str, location: &SourceLocation) {
         for (shape, seen) in SHAPES.iter().zip(&mut self.seen) {
@@ -60,7 +61,7 @@ impl ShapeCounts {
         }
     }
 
-    /// What the file looks like. `None` means a list of ids.
+    /// The shape of the file. `None` means that it looks like a list of ids.
     pub(super) fn finding(&self) -> Option<Finding> {
         let found = SHAPES.iter().zip(&self.seen).find(|(shape, seen)| {
             let (count, lines) = (seen.lines(), self.lines);
@@ -78,13 +79,13 @@ impl ShapeCounts {
     }
 }
 
-/// What to do about an example of a shape, as an option to paste.
+/// The hint for an example of a shape: an option to paste.
 fn hint_of(shape: &str, example: &str) -> Option<String> {
     match shape {
         "comment" => {
             let prefix = comment_prefix(example);
             let option = argument(prefix)?;
-            // The parser takes what begins so for an option.
+            // The argument parser would read this value as an option.
             let separator = if option.starts_with('-') { '=' } else { ' ' };
             Some(format!("--comment{separator}{option} skips the lines that begin with {prefix}"))
         }
@@ -111,7 +112,7 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static super::finding::FindingKi
     SHAPES.iter().map(|shape| &shape.kind)
 }
 
-/// Whether a line has a byte that a shape needs. Most ids have none.
+/// Whether a line contains a byte that a shape needs. Most ids contain none.
 fn can_have_shape(line: &[u8]) -> bool {
     let is_marked = |byte: &u8| {
         matches!(
@@ -143,7 +144,7 @@ fn can_have_shape(line: &[u8]) -> bool {
         || memchr3(b'*', b'$', b'\'', line).is_some()
 }
 
-/// Whether a line is a word that no id is, without any such byte.
+/// Whether a line is a word that is never an id, although it contains no such byte.
 fn is_alone(line: &str) -> bool {
     is_no_value(line) || is_word_of_program(line)
 }
@@ -172,7 +173,7 @@ mod tests {
 
         #[test]
         fn a_line_that_is_no_id_is_found_wherever_it_is(
-            // Short names could be words of programs, as in `ls a.nc`.
+            // Short names could be words in messages of programs, as in `ls a.nc`.
             mut lines in prop::collection::vec("[A-Z]{6}[A-Za-z0-9_]{0,14}( [a-z]{1,8})?\\.nc", 0..30),
             place in any::<prop::sample::Index>(),
             (wrong, shape) in prop::sample::select(vec![
@@ -192,7 +193,7 @@ mod tests {
         ) {
             lines.insert(place.index(lines.len() + 1), wrong.to_owned());
             let found = shape_of(&lines);
-            // A first line can be a comment, too.
+            // The first line may also be read as a comment.
             prop_assert!(found == Some(shape) || found == Some("comment"), "{found:?}");
         }
     }
@@ -243,7 +244,7 @@ mod tests {
                 assert_eq!(shape_of(&lines), Some(shape), "{word}");
             }
         }
-        // Names of which such a word is a part.
+        // Names that contain such a word.
         let names = [
             "nullA",
             "None.nc",

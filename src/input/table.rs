@@ -1,5 +1,5 @@
-//! A table: CSV or TSV. Its first row is a header, unless the caller says that it has none; then columns are named by
-//! their numbers.
+//! A table: CSV or TSV. Its first row is a header, unless the options say that it is data. Columns are then
+//! named by their numbers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, Read};
@@ -33,17 +33,18 @@ pub(super) struct TableReader {
     producer: Option<usize>,
     ingested: Option<DateColumn>,
     deleted: Option<DateColumn>,
-    /// The columns with the size, the checksum and the path of a file.
+    /// The columns with the size, the checksum and the path of a file, in this order.
     file: [Option<usize>; 3],
-    /// The algorithm that the name of the column with the checksum says.
+    /// The algorithm in the name of the checksum column.
     algorithm: Option<String>,
     /// The character that separates the files within a cell.
     split: Option<char>,
     odd_rows: OddRows,
-    /// Whether the present row was not returned yet: it is the first one of a table without a header.
+    /// Whether the current row is still to be returned, because it is the first row of a table without a
+    /// header.
     is_pending: bool,
     selection: Selection,
-    /// Whether it is the response of a catalogue, which returns one page.
+    /// Whether the table is the response of a catalogue, which returns only one page.
     is_search: bool,
     count: u64,
 }
@@ -51,7 +52,7 @@ pub(super) struct TableReader {
 /// A column of dates.
 struct DateColumn {
     index: usize,
-    /// The last date that was read, and its spelling: neighbouring rows mostly have the same one.
+    /// The latest date with its spelling, because neighbouring rows mostly have the same date.
     last: Option<(Vec<u8>, WrittenTime)>,
 }
 
@@ -86,7 +87,7 @@ impl TableReader {
         let mut rows = CsvRows::new(file, name.clone(), delimiter);
         (rows.lines_before, rows.skipped) = (lines_before, skipped);
         rows.advance()?;
-        // The header may begin with what begins a comment.
+        // Set after the header was read, which may begin like a comment.
         rows.comment = options.comment.as_ref().map(|prefix| prefix.clone().into_bytes());
         TableReader::of_header(rows, options).map_err(fail)
     }
@@ -96,7 +97,7 @@ impl TableReader {
         let header = &rows.row;
         let index = |column: &str| find_column(header, Some(column), options.no_header);
         let named = |column: &Option<String>, option: &str| {
-            // The hint is that of the column of the ids.
+            // The hint of the original error concerns the column of the ids, so it is dropped.
             let names = |it: Error| Error::input(format!("{it}; --{option} must name one of them"));
             column.as_deref().map(index).transpose().map_err(names)
         };
@@ -161,7 +162,7 @@ impl TableReader {
         })
     }
 
-    /// Why the present row is left out. `None` means that it is read.
+    /// The reason to skip the current row. `None` means that it is read.
     fn skipped(&mut self) -> Option<Skipped> {
         let row = &self.rows.row;
         if self.odd_rows.is_header(row) {
@@ -184,7 +185,7 @@ impl TableReader {
         None
     }
 
-    /// The files of the present row, whose granule has this id.
+    /// The files of the current row, whose granule has this id.
     fn files(&self, granule_id: &str) -> Result<Vec<WrittenFile>, Error> {
         let cell = |column: Option<usize>| {
             let cell = self.rows.row.get(column?)?.trim_ascii();
@@ -231,7 +232,7 @@ impl TableReader {
         Ok((0..number).map(file).collect())
     }
 
-    /// The granule of the present row.
+    /// The granule of the current row.
     fn granule(&mut self) -> Result<Row, Error> {
         let cells = &self.rows.row;
         if cells.len() != self.columns {
@@ -262,16 +263,16 @@ impl TableReader {
     }
 }
 
-/// Why a line before the header is left out.
+/// The reason to skip a line before the header.
 struct Preamble;
 
 impl Preamble {
-    /// Why a line is left out, before which there are so many. `None` means that it is the header.
+    /// The reason to skip a line, which has `lines_before` lines before it. `None` means that it is the header.
     fn of(line: &[u8], lines_before: u64, options: &ListingOptions) -> Option<Skipped> {
         if lines_before < options.skip_lines && !line.is_empty() {
             return Some(Skipped::Preamble);
         }
-        // PowerShell begins a table with the type of its objects.
+        // PowerShell writes the type of the objects first.
         if line.starts_with(b"#TYPE ") {
             return Some(Skipped::Comment);
         }
@@ -289,7 +290,7 @@ impl Preamble {
     }
 }
 
-/// Whether a header is that of a response of a catalogue: CMR and ASF return one page of a search.
+/// Whether a header is that of a catalogue's response. CMR and ASF return one page of a search result.
 fn is_search(header: &ByteRecord) -> bool {
     let has = |name: &str| index_of(header, name).is_some();
     has("Granule UR") && has("Producer Granule ID") || has("Granule Name") && has("Platform")

@@ -1,11 +1,11 @@
-//! Whole files through the public functions.
+//! Tests of whole files with the public functions.
 
 use std::io::{Cursor, Write};
 
 use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records};
 use crate::error::ErrorKind;
 
-/// The ids with their locations.
+/// Returns the ids with their locations.
 fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<String>, String> {
     let records = Records::open(Cursor::new(bytes.to_vec()), name, options);
     let records = records.map_err(|error| error.to_string())?;
@@ -124,7 +124,7 @@ fn lines_are_counted_through_quoted_line_ends() {
 #[test]
 fn refused_tables_say_why() {
     let cases: [(&[u8], Option<&str>, &str); 7] = [
-        // The error lists the columns that the file has.
+        // The error lists the columns of the file.
         (
             b"id,x\nA,1\n",
             Some("name"),
@@ -189,7 +189,7 @@ fn a_header_in_any_case_does_not_become_a_granule() {
         ids("Id,ID\n1,A\n", "ids.csv").unwrap_err(),
         "ids.csv:1: there are two columns named \"id\""
     );
-    // In its own spelling a column is not confused with another that differs in case.
+    // An exact match takes precedence over a column that differs in case.
     assert_eq!(ids("ID,id\n1,A\n", "ids.csv").unwrap(), ["A"]);
 }
 
@@ -248,7 +248,7 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
         let (location, kind) = error.split_once(": ").unwrap();
         assert_eq!(kind, message);
         assert!(location.starts_with("file:"), "{location}");
-        // A manifest is read this way.
+        // Manifests are read with this function.
         let unpacked = OpenedFile::open(Cursor::new(bytes), "file").and_then(OpenedFile::unzipped);
         let copied = unpacked.map(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
         assert!(matches!(copied, Err(_) | Ok(Err(_))), "{message}");
@@ -279,7 +279,7 @@ fn an_id_may_begin_with_an_angle_bracket() {
     assert_eq!(ids("ORC.1\nPAR1.2\n", "file").unwrap(), ["ORC.1", "PAR1.2"]);
 }
 
-/// A delivery with one group of files, each with a size, and one path of which two sizes are stated.
+/// A delivery record with one group of files, each with a size. Two sizes are stated for one path.
 fn group(files: usize, path: impl Fn(usize) -> String) -> String {
     let file = |path: &str, size: usize| {
         format!(
@@ -291,7 +291,7 @@ fn group(files: usize, path: impl Fn(usize) -> String) -> String {
     format!("OBJECT = FILE_GROUP;\n{files}{odd}END_OBJECT = FILE_GROUP;\n")
 }
 
-/// Each file was once compared with every other: 40,000 took minutes.
+/// When each file was compared with every other, 40,000 files took minutes.
 #[test]
 fn a_granule_of_many_files_costs_a_lookup_a_file() {
     let begun = std::time::Instant::now();
@@ -417,7 +417,7 @@ fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
     ] {
         let next = page(next);
         assert!(missing(&[&next]).contains("names a next page"), "{next}");
-        // The last page has no link.
+        // The last page has no link to a next page.
         if !next.contains("numberMatched") {
             assert_eq!(missing(&[&next, &all]), "", "{next}");
         }
@@ -478,7 +478,7 @@ fn a_document_is_read_whole_or_refused() {
         let error = ids(document, "a.json").unwrap_err();
         assert!(error.starts_with("a.json:1: ") && error.contains(message), "{error}");
     }
-    // Neither a member that is skipped nor one that is read fills memory.
+    // Neither a skipped nor a read member fills memory.
     for key in ["Other", "Path"] {
         let long = format!("[{{\"IsDir\":false,\"{key}\":\"{}\"}}]", "y".repeat(20 << 20));
         let options = ListingOptions::new().format(InputFormat::Rclone);

@@ -1,17 +1,17 @@
-//! The distinct values of a column, with their counts, as far as a message shows them.
+//! The distinct values of a column with their counts, limited to the number that a message can show.
 
 use std::fmt;
 
 use crate::model::quoted;
 
-/// More distinct values than this are not told apart.
+/// The greatest number of distinct values that are counted separately.
 const MAX_VALUES: usize = 10;
 
 /// The first distinct values of a column, with their counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
     counts: Vec<(String, u64)>,
-    /// The value that was seen last, whose neighbours mostly are the same.
+    /// The index of the latest value, because neighbouring values are mostly the same.
     last: usize,
     has_more: bool,
 }
@@ -49,13 +49,13 @@ impl Values {
         self.add(&String::from_utf8_lossy(value));
     }
 
-    /// Counts a value so many times.
+    /// Counts a value this number of times.
     pub(super) fn add_times(&mut self, value: &str, times: u64) {
         if times == 0 {
             return;
         }
         self.add(value);
-        // The value is not among the counts if there are too many.
+        // If there are too many distinct values, this one is not among the counts.
         if let Some((_, count)) = self.counts.iter_mut().find(|(known, _)| known == value) {
             *count += times - 1;
         }
@@ -71,18 +71,18 @@ impl Values {
 
     /// The value that was counted most often. `None` means that no value was counted.
     pub(super) fn most_frequent(&self) -> Option<&str> {
-        // Of several, the first.
+        // If several values are equally frequent, this returns the first.
         let most = self.counts.iter().rev().max_by_key(|(_, count)| *count);
         most.map(|(value, _)| value.as_str())
     }
 
-    /// How many distinct values there are. More than ten are eleven.
+    /// The number of distinct values. If there are more than ten, it is eleven.
     pub(super) fn distinct(&self) -> usize {
         self.counts.len() + usize::from(self.has_more)
     }
 }
 
-/// The most values that a message has, and the greatest length of one in characters.
+/// The greatest number of values in a message, and the greatest length of each in characters.
 const MAX_SHOWN: usize = 3;
 const MAX_SHOWN_CHARS: usize = 40;
 

@@ -1,5 +1,5 @@
-//! Warnings about a file that does not look like a list of ids, although every line is a valid id, and
-//! about what is stated of files and cannot be read.
+//! Warnings about a file that does not look like a list of ids although every line is a valid id, and about
+//! skipped sizes and checksums.
 
 use memchr::memchr2;
 
@@ -9,8 +9,8 @@ use super::shapes::ShapeCounts;
 use crate::error::ErrorKind;
 use crate::model::{GranuleId, SourceLocation, Warning, WarningKind, quoted};
 
-/// The message about a likely mistake, which was read first at a location, and its example: an id, or why
-/// a file was skipped. It concerns a number of lines, or files.
+/// The message about a likely mistake. `location` and `example` are those of the first occurrence: an id, or
+/// the reason why a file was skipped. `lines` is the number of lines, or of files.
 fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u64) -> String {
     if kind == WarningKind::FilesSkipped {
         let more = match lines {
@@ -40,7 +40,7 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
     format!("{location}: {} {what}{more}", quoted(example))
 }
 
-/// The warning of a kind about what was seen. `None` means that it was not seen.
+/// A warning of this kind about occurrences. `None` means that there were none.
 pub(super) fn warning_of(seen: &Occurrences, kind: WarningKind) -> Option<Warning> {
     let (location, example) = seen.first()?;
     Some(Warning::new(kind, message(kind, location, example, seen.lines())))
@@ -55,19 +55,19 @@ static EDGE_BLANKS: FindingKind = FindingKind {
     hint: "`sed 's/^ *//; s/ *$//' FILE` removes the blanks of a list",
 };
 
-/// Observes the ids of a list. It keeps one example of each kind of mistake in memory.
+/// Observes the ids of a list. It remembers one example of each kind of mistake.
 pub(super) struct WarningCollector {
-    /// Whether a line that is not meant as an id may have become one.
+    /// Whether a line that is not an id may have been read as one.
     is_of_lines: bool,
     ids: u64,
-    /// The ids that begin with a blank, or end with what looks like one.
+    /// The ids that begin with white space or a zero-width character, or end with one other than a blank.
     edges: Occurrences,
-    /// Those that end with a blank.
+    /// The ids that end with a blank.
     blanks: Occurrences,
     comments: Occurrences,
     separators: Occurrences,
     times_as_utc: Occurrences,
-    /// What the lines look like, of a list of ids.
+    /// The shapes of the lines, if the file is a list of ids.
     shapes: Option<Box<ShapeCounts>>,
 }
 
@@ -87,22 +87,22 @@ impl WarningCollector {
         }
     }
 
-    /// The same, which also tests what the lines look like.
+    /// Returns a collector that also tests the shapes of lines.
     pub(super) fn with_shapes(self) -> Self {
         WarningCollector { shapes: Some(Box::default()), ..self }
     }
 
-    /// The same, which also tests what the cells of a table look like.
+    /// Returns a collector that also tests the shapes of table cells.
     pub(super) fn with_shapes_of_cells(self) -> Self {
         WarningCollector { shapes: Some(Box::new(ShapeCounts::of_cells())), ..self }
     }
 
-    /// What the lines look like instead of ids. `None` means that they look like ids.
+    /// The shape of the lines. `None` means that they look like ids.
     pub(super) fn shape(&self) -> Option<Finding> {
         self.shapes.as_ref().and_then(|shapes| shapes.finding())
     }
 
-    /// That an id begins with a blank, or most end with one. A few real names end so.
+    /// A finding if there are such `edges`, or if most ids end with a blank. A few real names end with a blank.
     pub(super) fn edge_blanks(&self) -> Option<Finding> {
         let are_most = self.blanks.lines() > 1 && self.blanks.lines() * 2 > self.ids;
         let most = self.blanks.finding(&EDGE_BLANKS).filter(|_| are_most);
@@ -138,7 +138,7 @@ impl WarningCollector {
 
     /// The warnings about all ids so far.
     pub(super) fn warnings(&self) -> Vec<Warning> {
-        // What the lines look like instead of ids is the better reason.
+        // If the lines have a shape, that is the better explanation.
         let has_shape = self.shape().is_some();
         let is_table = self.separators.lines() * 2 > self.ids && !has_shape;
         let separators = warning_of(&self.separators, WarningKind::Separators);

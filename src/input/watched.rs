@@ -1,4 +1,4 @@
-//! Columns and fields that are not read, and whose names say that some of the granules should not be either.
+//! Columns and fields that are not read, and whose names suggest that some granules should not be read.
 
 use super::finding::{Finding, FindingKind, argument};
 use super::values::Values;
@@ -8,7 +8,7 @@ use crate::model::{SourceLocation, quoted};
 /// A column, a field, or the collection of the items of a response, with its values in all files of a listing.
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
-    /// What `--only` calls it.
+    /// The name in `--only`.
     name: String,
     place: Place,
     meaning: Meaning,
@@ -21,7 +21,7 @@ pub(super) struct Watched {
     location: SourceLocation,
 }
 
-/// Where values are.
+/// The source of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a column of a table.
@@ -32,12 +32,12 @@ pub(super) enum Place {
     Item,
 }
 
-/// What a name says of the values.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     /// One of few states.
     Status,
-    /// Something that only some granules have, such as the time of their deletion.
+    /// A property that only some granules have, such as the time of deletion.
     Mark,
     /// A collection.
     Collection,
@@ -45,7 +45,7 @@ enum Meaning {
     Title,
 }
 
-/// A column looks like a status, and its values differ.
+/// A column looks like a status, and has several values.
 static STATUS: FindingKind = FindingKind {
     name: "status-column",
     refused_as: ErrorKind::NotAList,
@@ -54,7 +54,7 @@ static STATUS: FindingKind = FindingKind {
     hint: "--only COLUMN=VALUE reads the granules with this value, and --only 'COLUMN=*' all",
 };
 
-/// A column names collections, and its values differ.
+/// A column names collections, and has several values.
 static COLLECTIONS: FindingKind = FindingKind {
     name: "several-collections",
     refused_as: ErrorKind::NotAList,
@@ -63,7 +63,7 @@ static COLLECTIONS: FindingKind = FindingKind {
     hint: "--only COLUMN=VALUE reads one collection, and --only 'COLUMN=*' all",
 };
 
-/// A status with more values than this is not one, and a title not that of a collection.
+/// A column with more values than this is not a status, and a title not that of a collection.
 const MAX_STATUSES: usize = 10;
 
 /// The names of columns with a status, in lower case without separators.
@@ -105,7 +105,7 @@ const STATUSES: [&str; 35] = [
     "withdrawn",
 ];
 
-/// What the names of columns begin with that only granules have which should not be read, written likewise.
+/// Prefixes of column names, in the same spelling. A granule with a value in such a column should not be read.
 const MARKS: [&str; 10] = [
     "deleted",
     "deletion",
@@ -119,10 +119,10 @@ const MARKS: [&str; 10] = [
     "withdrawn",
 ];
 
-/// What follows it: when, or by what.
+/// Words that follow such a prefix: when, or by what.
 const MARK_ENDS: [&str; 5] = ["at", "by", "date", "on", "time"];
 
-/// The names of columns with a collection, written likewise.
+/// The names of columns with a collection, in the same spelling.
 const COLLECTION_NAMES: [&str; 6] = [
     "collection",
     "collectionconceptid",
@@ -132,11 +132,11 @@ const COLLECTION_NAMES: [&str; 6] = [
     "parentcollection",
 ];
 
-/// The names of columns with the title of a collection, or of the row itself, written likewise.
+/// The names of columns with the title of a collection, or of the row itself, in the same spelling.
 const TITLES: [&str; 2] = ["datasetid", "entrytitle"];
 
 impl Meaning {
-    /// What a name says. `None` means nothing of which granules are read.
+    /// The meaning of a name. `None` means that it does not concern which granules should be read.
     fn of(name: &str) -> Option<Self> {
         let kept = name.chars().filter(|it| it.is_alphanumeric());
         let bare = kept.collect::<String>().to_ascii_lowercase();
@@ -153,7 +153,7 @@ impl Meaning {
     }
 }
 
-/// Whether a value is written in place of none.
+/// Whether a value stands for a missing value.
 fn is_empty(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 8] = [b"", b"-", b"\\N", b"n/a", b"na", b"nan", b"none", b"null"];
     let value = value.trim_ascii();
@@ -161,7 +161,8 @@ fn is_empty(value: &[u8]) -> bool {
 }
 
 impl Watched {
-    /// Begins to watch what has this name. `None` means that the name says nothing of which granules are read.
+    /// Begins to watch a column or field of this name. `None` means that the name does not concern which
+    /// granules should be read.
     pub(super) fn of_name(
         name: &str,
         place: Place,
@@ -181,7 +182,7 @@ impl Watched {
         })
     }
 
-    /// The collections of the items of a response, which `--only` calls by a name.
+    /// The collections of the items of a response. `name` is their name in `--only`.
     pub(super) fn of_items(name: &str, values: Values, location: SourceLocation) -> Self {
         Watched {
             name: name.to_owned(),
@@ -216,7 +217,7 @@ impl Watched {
         }
     }
 
-    /// Whether both have the values of one column, in two files.
+    /// Whether both are the same column, in two files.
     pub(super) fn is_same(&self, other: &Watched) -> bool {
         self.name == other.name && self.meaning == other.meaning
     }
@@ -230,7 +231,7 @@ impl Watched {
         }
     }
 
-    /// What is suspicious in the values. `None` means nothing.
+    /// A finding if the values suggest that some granules should not be read.
     pub(super) fn finding(&self) -> Option<Finding> {
         let Watched { name, values, .. } = self;
         let kind = match self.meaning {
@@ -270,7 +271,7 @@ impl Watched {
         Some(self.finding_of(kind, sentence, hint))
     }
 
-    /// The options that read the granules with a value, which are `what`, and all.
+    /// The options that read the granules with one value, described by `what`, or all granules.
     fn only(&self, value: &str, what: &str) -> Option<String> {
         let option = |value: &str| argument(&format!("{}={value}", self.name));
         let (one, all) = option(value).zip(option("*")).filter(|_| !self.name.contains('='))?;

@@ -1,4 +1,4 @@
-//! The check of pasted citations.
+//! The page that checks pasted citations.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -8,16 +8,16 @@ use super::layout::{PageHead, Section, page};
 use super::site::Site;
 use accession::citation::{CitationVerdict, CitedSet};
 
-/// The form for pasted citations, and what is known of them.
+/// The form for pasted citations, and the verdicts on them.
 #[derive(Debug, Default)]
 pub struct CheckPage {
-    /// The text that was pasted. Empty at first.
+    /// The pasted text. Empty at first.
     pub text: String,
     /// The verdict on each citation, in order.
     pub quoted: Vec<Quoted>,
-    /// The sets that were cited, each with the citations of it.
+    /// The cited sets, each with its citations.
     pub sets: Vec<CitedSet>,
-    /// Why the text cannot be checked. `None` means that it can.
+    /// The reason why the text cannot be checked. `None` means that it can.
     pub problem: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Quoted {
     /// The verdict, with some of its intervals.
     #[serde(flatten)]
     pub verdict: CitationVerdict,
-    /// In how many intervals the set was in force.
+    /// The number of all intervals in which the set was in force.
     pub interval_count: u64,
 }
 

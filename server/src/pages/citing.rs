@@ -1,5 +1,5 @@
-//! What to paste into a paper, and what programs read of a page about a dataset or a set: typed links
-//! (FAIR Signposting Profile, level 1), metadata, and JSON-LD.
+//! Citations to paste into a paper, and the machine-readable parts of a page about a dataset or a set: typed
+//! links (FAIR Signposting Profile, level 1), metadata, and JSON-LD.
 
 use maud::{Markup, html};
 use percent_encoding::{PercentEncode, utf8_percent_encode};
@@ -12,7 +12,7 @@ use accession::dataset::{Creator, DatasetMetadata, Licence, Orcid};
 use accession::{Citation, CitationFormat};
 use accession::{Doi, Identifier};
 
-/// The citation formats, in the order in which they are offered.
+/// The citation formats, in the order of the page.
 pub const FORMATS: [CitationFormat; 7] = [
     CitationFormat::Text,
     CitationFormat::Bibtex,
@@ -23,11 +23,11 @@ pub const FORMATS: [CitationFormat; 7] = [
     CitationFormat::Tuple,
 ];
 
-/// The formats that most readers look for.
+/// The most common formats.
 const USUAL: [CitationFormat; 3] =
     [CitationFormat::Bibtex, CitationFormat::Ris, CitationFormat::CslJson];
 
-/// The citation as a sentence, and links to its other formats at `path`.
+/// The section with the citation as a sentence, and with links to its other formats at `path`.
 pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
     let text = citation.render(CitationFormat::Text);
     let offered = || FORMATS.into_iter().filter(|format| citation.is_complete_for(*format));
@@ -53,8 +53,8 @@ pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
     }
 }
 
-/// The permanent address of a set or, where none is known, its identifier. Where the page is not that of the
-/// set, it leads there.
+/// The permanent address of a set or, if none is known, its identifier. If `place` is given, it is a link to
+/// that path, the page of the set.
 pub(super) fn set_address(
     label: &str,
     address: Option<String>,
@@ -75,7 +75,7 @@ pub(super) fn set_address(
     }
 }
 
-/// A citation whose addresses and identifiers are not broken between two lines.
+/// A citation whose addresses and identifiers are never broken between two lines.
 fn in_words(text: &str) -> Markup {
     const LONG: usize = 24;
     html! {
@@ -86,9 +86,9 @@ fn in_words(text: &str) -> Markup {
     }
 }
 
-/// The `meta` elements from which reference managers read a citation: the names of Highwire Press,
-/// which Zotero's "Embedded Metadata" and Google Scholar read, and of Dublin Core. `citation` is that of the page;
-/// `None` means that there is no set yet. `path` is that of the page.
+/// The `meta` elements from which reference managers read a citation. Their names are those of Highwire Press,
+/// which Zotero's "Embedded Metadata" and Google Scholar read, and those of Dublin Core. `citation` is that of
+/// the page; `None` means that there is no set yet. `path` is that of the page.
 pub(super) fn meta(
     site: &Site,
     record: &DatasetMetadata,
@@ -96,7 +96,8 @@ pub(super) fn meta(
     path: &str,
 ) -> Vec<(&'static str, String)> {
     let title = Some(record::title(record));
-    // The title that is saved is the one of RIS and CSL-JSON, so that the identifier reaches the paper.
+    // Reference managers save the same title as from RIS and CSL-JSON, so that the identifier reaches the
+    // paper.
     let printed = citation.map(|citation| visible(&citation.title_to_print()));
     let identifier = citation.map(Citation::identifier);
     let creators = record.creators.iter().map(|it| Some(visible(&it.full_name())));
@@ -120,8 +121,8 @@ pub(super) fn meta(
     meta.into_iter().filter_map(|(name, said)| Some((name, said?))).collect()
 }
 
-/// A set or a dataset as it was written for schema.org, with where its granules are listed, and the catalogue
-/// that lists it.
+/// Adds to the JSON-LD of a set or a dataset (`written`) the address of its list of granules, and the catalogue
+/// that contains it.
 pub(super) fn described(
     site: &Site,
     record: &DatasetMetadata,
@@ -131,7 +132,7 @@ pub(super) fn described(
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
         return written;
     };
-    // As it is shown: without characters that turn the direction of the text.
+    // As on the page: without characters that change the direction of the text.
     if let Some(description) = record.description.as_deref().map(visible) {
         object.insert("description".to_owned(), description.into());
     }
@@ -157,8 +158,8 @@ pub(super) fn described(
     Value::Object(object).to_string()
 }
 
-/// JSON as it is written into a `script` element, which it cannot end: in JSON, these characters are
-/// in strings only.
+/// Escapes JSON for a `script` element, so that it cannot end the element. In JSON, these characters occur only
+/// in strings.
 pub(super) fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
@@ -170,7 +171,7 @@ pub struct Link {
     pub rel: &'static str,
     /// The address.
     pub href: String,
-    /// The media type of what is there. `None` means that it is not stated.
+    /// The media type of the target. `None` means that it is not stated.
     pub media_type: Option<&'static str>,
 }
 
@@ -188,7 +189,7 @@ impl Link {
 
     /// The link as a value of the header `Link` (RFC 8288).
     pub fn header(&self) -> String {
-        // Pushed piece by piece: every page has a dozen links, and `format!` took 3 % of a first request.
+        // Appended piece by piece: every page has a dozen links, and `format!` took 3 % of a first request.
         let mut header = String::with_capacity(self.href.len() + 64);
         header.push('<');
         header.extend(address(&self.href));
@@ -203,12 +204,12 @@ impl Link {
     }
 }
 
-/// An address without the characters that end it in a header: they are percent-encoded.
+/// An address in which the characters that would end it in a header are percent-encoded.
 fn address(href: &str) -> PercentEncode<'_> {
     utf8_percent_encode(href, Citation::NOT_IN_A_URI)
 }
 
-/// What a page describes.
+/// The subject of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Describes {
     /// A dataset, which changes.
@@ -217,16 +218,16 @@ pub enum Describes {
     Set,
 }
 
-/// The greatest number of authors in the header `Link`: 500 links in a header have broken
-/// repositories behind proxies (DSpace#8943).
+/// The greatest number of authors in the header `Link`. Headers with 500 links have broken repositories behind
+/// proxies (DSpace#8943).
 const MAX_AUTHORS: usize = 5;
 
 /// The greatest length of the address of a licence in the header.
 const MAX_ADDRESS_BYTES: usize = 300;
 
-/// The links of a page about a dataset, or about a set of it, at `path`, whose granules are listed at another
-/// one (`None` means that there is no set yet). `citation` is that of the page; `None` means that it was not
-/// read.
+/// The links of the page at `path` about a dataset, or about one of its sets. `list` is the address of its list
+/// of granules; `None` means that there is no set yet. `citation` is that of the page; `None` means that it was
+/// not read.
 pub fn links(
     site: &Site,
     record: &DatasetMetadata,

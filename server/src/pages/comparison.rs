@@ -1,4 +1,4 @@
-//! The comparison of two sets.
+//! The page that compares two sets.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -19,28 +19,29 @@ pub struct ComparisonPage {
     pub left: Set,
     /// The set on the right.
     pub right: Set,
-    /// How many granules both have, and only one of them, and what was found of the files of those that both have.
+    /// The numbers of granules on both sides and on only one, and the result of comparing the files of those on
+    /// both.
     pub counts: DifferenceCounts,
     /// The first differences.
     pub differences: Vec<DifferenceRow>,
-    /// Whether there are further ones.
+    /// Whether there are more differences.
     pub has_more: bool,
-    /// Whether all was compared, and not only what is after a granule.
+    /// Whether the whole sets were compared, and not only the part after a granule.
     is_whole: bool,
 }
 
-/// A granule that only one side has, or of which a file has other bytes, as JSON.
+/// A granule that is on only one side, or whose files differ, as JSON.
 #[derive(Debug, Serialize)]
 pub struct DifferenceRow {
-    /// The side that has it: `left`, `right` or, with other bytes, `both`.
+    /// The side: `left`, `right`, or `both` if the files differ.
     pub side: &'static str,
     /// The granule.
     pub granule: GranuleId,
 }
 
 impl ComparisonPage {
-    /// Compares two sets, or what of them is after a granule. Lists as many differences as are wanted, of so
-    /// many bytes in all.
+    /// Compares two sets, or the parts of them after a granule. Lists at most `most` differences, which have
+    /// about `bytes` bytes in all.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl ComparisonPage {
                 differences.push(row);
             } else {
                 has_more = true;
-                // Only the first page has the counts, for which everything is read.
+                // Only the first page has counts, which need the whole comparison.
                 if after.is_some() {
                     break;
                 }
@@ -89,8 +90,8 @@ impl ComparisonPage {
         Ok(ComparisonPage { left, right, counts, differences, has_more, is_whole })
     }
 
-    /// Whether both have the same granules, and no file has other bytes. `None` means that this is not known,
-    /// since only a part was compared.
+    /// Whether both sides have the same granules, and no file differs. `None` means that this is unknown,
+    /// because only a part was compared.
     fn is_identical(&self) -> Option<bool> {
         match self.left.identifier() == self.right.identifier() {
             false => Some(false),
@@ -103,7 +104,7 @@ impl ComparisonPage {
         self.left.digest() == self.right.digest()
     }
 
-    /// `compare` of the command line, with the counts and the address of the next page.
+    /// The JSON of `compare` on the command line, with the counts and the address of the next page.
     pub fn json(&self, next: Option<&str>) -> Value {
         let side = |set: &Set| {
             let instance = set.instance();
@@ -135,7 +136,7 @@ impl ComparisonPage {
         })
     }
 
-    /// The page, which is at `path`, with the address of the next one.
+    /// The page at `path`. `next` is the address of the next page.
     pub fn html(&self, site: &Site, path: &str, next: Option<&str>) -> String {
         let (title, printed) = (self.headline(), site.canonical(path));
         let head = PageHead { title, printed, is_unlisted: true, ..PageHead::default() };
@@ -233,7 +234,7 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
     }
 }
 
-/// How many granules only one of two sets has, and both, as numbers and as a bar.
+/// The numbers of granules on one side only and on both, as text and as a bar.
 fn tally(counts: &DifferenceCounts, [left, both, right]: [&str; 3]) -> Markup {
     let DifferenceCounts { matched, only_left, only_right, .. } = *counts;
     let all = (matched + only_left + only_right).max(1) as f64 / 100.0;

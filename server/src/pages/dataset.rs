@@ -19,10 +19,10 @@ use accession::{DatasetFilter, Selection, Snapshot};
 use accession::{DatasetName, Instance, Moment, Set, Timestamp};
 use accession::{ErrorKind, Result};
 
-/// How many of the last changes are shown.
+/// The number of latest changes on the page.
 const RECENT_CHANGES: u32 = 6;
 
-/// How many of the subsets that were cited last are shown.
+/// The number of most recently cited subsets on the page.
 const RECENT_SUBSETS: u32 = 6;
 
 /// The greatest number of annotations that are listed below the plot.
@@ -33,34 +33,34 @@ const LISTED_ANNOTATIONS: u32 = 5;
 pub struct DatasetPage {
     /// The dataset.
     pub listed: DatasetRecord,
-    /// Its last changes, newest first.
+    /// Its latest changes, newest first.
     pub recent: Vec<Instance>,
     /// Its history, for the plot.
     pub series: Series,
-    /// The annotations of its changes, with the times of these, oldest change first.
+    /// The annotations of its changes with the times of the changes, oldest change first.
     pub annotated: Vec<(Timestamp, Annotation)>,
-    /// The subsets that were cited last.
+    /// The most recently cited subsets.
     pub subsets: Vec<Subset>,
     /// The number of subsets of the dataset.
     pub subset_count: u64,
     /// The first and the last granules of the latest set.
     ends: Ends,
-    /// The citation of its latest set. `None` means that there was no change yet.
+    /// The citation of its latest set. `None` means that there is no change yet.
     pub citation: Option<Citation>,
-    /// What is known of its files. `None` means nothing.
+    /// The results of checking its files. `None` means that none were recorded.
     fixity: Option<Fixity>,
-    /// The primary that it mirrors, and whether the copy matches. `None` means that it is no mirror.
+    /// Its primary, and whether the copy matches it. `None` means that the dataset is not a mirror.
     copy: Option<Mirrored>,
     /// The present time.
     pub now: Timestamp,
 }
 
 impl DatasetPage {
-    /// Reads a dataset: all that its page shows, or what programs read of it.
+    /// Reads a dataset: everything on its page, or only the parts that programs read.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
@@ -112,14 +112,14 @@ impl DatasetPage {
         Ok(page)
     }
 
-    /// The page with the address of the site that resolves identifiers in its citation.
+    /// Puts the address of the site that resolves identifiers into the citation.
     #[must_use]
     pub fn resolved(self, site: &Site) -> Self {
         let citation = self.citation.map(|citation| citation.with_resolver(site.resolver()));
         DatasetPage { citation, ..self }
     }
 
-    /// The links of the page, in its head and in the header of every format.
+    /// The links of the page, for the HTML head and for the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
@@ -229,7 +229,7 @@ impl DatasetPage {
                         None => "The set that is held now",
                     };
                     @let place = site.place_of(latest.identifier, &latest.dataset, latest.timestamp);
-                    // That of today is cited: a change may be in the future.
+                    // The citation is that of today: the latest change may be in the future.
                     @let cited = self.citation.as_ref().and_then(Citation::permanent_address);
                     @let address = cited.filter(|it| it.ends_with(&format!("/DI:{}", latest.identifier)));
                     (citing::set_address(label, address, latest.identifier, Some(site.href(&place))))
@@ -258,7 +258,8 @@ impl DatasetPage {
         }
     }
 
-    /// The plot: to the end of today; in files, which nobody renews, to the last change or confirmation.
+    /// The plot. It ends today or, in published files, which nobody updates, at the latest change or
+    /// confirmation.
     fn plot(&self, site: &Site) -> Markup {
         let confirmed = self.listed.confirmed.as_ref().map(|confirmed| confirmed.recorded);
         let ends = self.series.last().max(confirmed).unwrap_or(self.now);
@@ -288,7 +289,7 @@ impl DatasetPage {
         }
     }
 
-    /// What its record says, and what else is known of the dataset.
+    /// The metadata and other facts about the dataset.
     fn facts(&self, site: &Site) -> Markup {
         let DatasetRecord { dataset, former_names, .. } = &self.listed;
         let link = |path: &str, label: &str| Some(html! { a href=(site.href(path)) { (label) } });
@@ -304,7 +305,7 @@ impl DatasetPage {
         ]))
     }
 
-    /// The form that leads to the set of a day.
+    /// The form that leads to the set of a given day.
     fn as_of(&self, site: &Site) -> Markup {
         let first = self.series.first().map(|first| first.day().to_string());
         html! {
@@ -334,7 +335,7 @@ impl DatasetPage {
     }
 }
 
-/// Whether the copy of a mirror matches its primary. The path of a primary in a file is not shown.
+/// Describes whether a mirror matches its primary. The path of a primary in a file is not shown.
 fn mirror(copy: &Mirrored) -> Markup {
     let address = Some(&copy.source).filter(|source| source.starts_with("http"));
     html! {

@@ -1,4 +1,4 @@
-//! What became of a set since it was cited, in one sentence.
+//! The fate of a set since it was cited, in one sentence.
 
 use maud::{Markup, html};
 
@@ -8,28 +8,29 @@ use accession::Result;
 use accession::{CitationFacts, Snapshot};
 use accession::{Instance, Set};
 
-/// The greatest number of granules of two sets that one statement counts for a page.
+/// The greatest number of granules in two sets together that one SQL statement counts for a page.
 const COUNTED_GRANULES: u64 = 4_000_000;
 
-/// The greatest number of granules of a subset's set and of the latest one that are compared by name.
+/// The greatest number of granules, in a subset's parent set and the latest set together, that are compared by
+/// name.
 const COMPARED_NAMES: u64 = 400_000;
 
-/// The greatest number of granules of two sets that are compared with their files: with one checksum each, this
-/// takes a quarter of a second.
+/// The greatest number of granules in two sets together that are compared with their files. With one checksum
+/// for each, this takes a quarter of a second.
 const COMPARED_CONTENTS: u64 = 100_000;
 
-/// How many granules of a set its dataset holds now.
+/// The number of granules of a cited set that its dataset holds now.
 #[derive(Debug)]
 pub(super) struct StillHeld {
     held: u64,
-    /// How many of them have different content. `None` means that not all contents were compared, and that
-    /// none is known to differ.
+    /// The number of them with different content. `None` means that no difference was found, but not all
+    /// contents were compared.
     other: Option<u64>,
 }
 
 impl StillHeld {
-    /// Counts the granules of a set that was replaced. `None` means that it is current, empty or too large, or
-    /// that its dataset was withdrawn.
+    /// Counts the granules of a set that was replaced and that are still held. `None` means that the set is
+    /// current, empty or too large, or that its dataset was withdrawn.
     pub fn read(snapshot: &Snapshot, cited: &CitationFacts) -> Result<Option<Self>> {
         let (set, dataset) = (&cited.period.set, &cited.dataset);
         let (Some(_), Some(latest), None) =
@@ -59,8 +60,8 @@ impl StillHeld {
     }
 }
 
-/// When a set was replaced, and how much of it is still held. Of a current set, only when files of it were
-/// replaced.
+/// Says when a set was replaced, and how much of it is still held. For a current set, says only when its files
+/// were replaced, if they were.
 pub(super) fn sentence(site: &Site, cited: &CitationFacts, still: Option<&StillHeld>) -> Markup {
     let (set, latest) = (&cited.period.set, cited.dataset.latest.as_ref());
     let compared = |latest: &Instance| {

@@ -1,4 +1,4 @@
-//! Changes as a feed (Atom, RFC 4287), for readers who want to hear of them.
+//! Changes as an Atom feed (RFC 4287).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,18 +14,18 @@ use accession::{DatasetName, Instance, Timestamp};
 /// The greatest number of changes in a feed.
 const ENTRIES: usize = 100;
 
-/// The namespace of the names from which the ids of feeds and entries are made (RFC 9562, section 5.5). It
+/// The namespace of the names from which the ids of feeds and entries are computed (RFC 9562, section 5.5). It
 /// was drawn at random once.
 const NAMESPACE: [u8; 16] = *b"\x6f\x1d\x52\xc3\x0a\x8e\x4b\x27\x9d\x64\x13\x7f\xee\x02\xb9\x58";
 
-/// The latest changes of a dataset, or of all.
+/// The latest changes of one dataset, or of all datasets.
 #[derive(Debug)]
 pub struct Feed {
-    /// What is followed.
+    /// The title of the subject of the feed.
     title: String,
-    /// The name from which its id is made.
+    /// The name from which the feed's id is computed.
     name: String,
-    /// The path of the feed, and of the page that it is of.
+    /// The paths of the feed and of the page about the same subject.
     path: String,
     page: String,
     /// The changes, newest first.
@@ -36,7 +36,8 @@ pub struct Feed {
 #[derive(Debug)]
 pub struct FeedEntry {
     instance: Instance,
-    /// The name from which its id is made, which no rename and no address changes.
+    /// The name from which the entry's id is computed. It does not change when the dataset is renamed or the
+    /// site moves.
     name: String,
     /// The title of its dataset.
     title: String,
@@ -44,7 +45,7 @@ pub struct FeedEntry {
 }
 
 impl FeedEntry {
-    /// When it was recorded or last annotated.
+    /// The time when the change was recorded or last annotated.
     fn updated(&self) -> Timestamp {
         let noted = self.instance.annotations.iter().map(|annotation| annotation.recorded);
         noted.chain([self.instance.recorded]).max().unwrap_or(self.instance.recorded)
@@ -56,7 +57,7 @@ impl Feed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn of_dataset(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         Ok(Feed {
@@ -68,11 +69,11 @@ impl Feed {
         })
     }
 
-    /// The last changes that were recorded on each day of some datasets, 100 of them at most.
+    /// The latest change of each of these datasets on each day, at most 100 changes.
     ///
     /// # Errors
     ///
-    /// The error of a registry: the registry cannot be read.
+    /// The registry cannot be read.
     pub fn of_all(
         snapshot: &Snapshot,
         site: &Site,
@@ -82,12 +83,12 @@ impl Feed {
         datasets.sort_by_key(|listed| std::cmp::Reverse(latest(listed)));
         let mut newest: Vec<FeedEntry> = Vec::new();
         for listed in &datasets {
-            // What changed before all of these has no entry.
+            // Datasets whose latest change is older than all of these get no entry.
             let last = newest.get(ENTRIES - 1).map(|entry| entry.instance.timestamp);
             if latest(listed) < last || latest(listed).is_none() {
                 break;
             }
-            // The last of what was recorded on a day: a dataset that changes every minute, or whose history
+            // Only the latest change recorded on a day: a dataset that changes every minute, or whose history
             // was imported, would leave no room for others.
             let mut days = BTreeSet::new();
             let mut of_days = entries(snapshot, listed)?;
@@ -162,7 +163,7 @@ fn entries(snapshot: &Snapshot, listed: &DatasetRecord) -> Result<Vec<FeedEntry>
     Ok(instances.into_iter().map(entry).collect())
 }
 
-/// What an entry says.
+/// The text of an entry.
 fn content(instance: &Instance) -> String {
     let mut text = format!(
         "{} held since {}: DI:{}.",
@@ -180,7 +181,7 @@ fn content(instance: &Instance) -> String {
     text
 }
 
-/// The id that is made from a name: a UUID of version 5.
+/// Computes an id from a name: a UUID of version 5.
 fn urn(name: &str) -> String {
     use sha1::{Digest, Sha1};
     let digest = Sha1::new_with_prefix(NAMESPACE).chain_update(name).finalize();
@@ -193,7 +194,7 @@ fn urn(name: &str) -> String {
     format!("urn:uuid:{}", parts.join("-"))
 }
 
-/// What a change added and deleted, and what it states of files: `+288 −2, 3 replaced`.
+/// The numbers of granules that a change added, deleted, and changed the files of: `+288 −2, 3 replaced`.
 pub(super) fn sides(instance: &Instance) -> String {
     let names = signed(instance.ingested, instance.deleted);
     match (of_files(instance), instance.ingested + instance.deleted) {
@@ -203,7 +204,7 @@ pub(super) fn sides(instance: &Instance) -> String {
     }
 }
 
-/// Text between two tags, or the value of an attribute. What XML cannot have is replaced.
+/// Escapes a text for an element or an attribute. Characters that XML cannot contain are replaced.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

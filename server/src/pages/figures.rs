@@ -1,4 +1,4 @@
-//! Numbers and times as the pages show them.
+//! Numbers and times in the format of the pages.
 
 use maud::{Markup, html};
 
@@ -40,13 +40,13 @@ pub fn day_text(day: Day) -> String {
     format!("{day} {} {year}", month_name(month))
 }
 
-/// The time of day to the minute. `None` means that it is midnight, as of changes that were recorded
-/// with a date alone.
+/// The time of day to the minute. `None` means midnight, the time of changes that were recorded with only a
+/// date.
 fn minute(at: Timestamp) -> Option<String> {
     (at != at.day().start()).then(|| at.to_string()[11..16].to_owned())
 }
 
-/// A time as plain text: `21 Oct 2026, 18:06 UTC`, at midnight the date alone.
+/// A time as plain text: `21 Oct 2026, 18:06 UTC`, or only the date at midnight.
 pub fn time_text(at: Timestamp) -> String {
     match minute(at) {
         Some(minute) => format!("{}, {minute} UTC", day_text(at.day())),
@@ -59,12 +59,12 @@ pub fn time(at: Timestamp) -> Markup {
     marked_up(at, &time_text(at))
 }
 
-/// A time in a table whose head says UTC.
+/// A time in a table whose header says UTC.
 pub fn time_in_table(at: Timestamp) -> Markup {
     marked_up(at, time_text(at).trim_end_matches(" UTC"))
 }
 
-/// The end of a period. `None` means that it lasts.
+/// The end of a period. `None` means that the period has not ended.
 pub fn until(end: Option<Timestamp>) -> Markup {
     end.map_or_else(|| html! { b.plus { "now" } }, time)
 }
@@ -85,7 +85,7 @@ fn marked_up(at: Timestamp, shown: &str) -> Markup {
     html! { time datetime=(datetime) title=[title] { (shown) } }
 }
 
-/// How many days in UTC a time is before the present: `today`, `3 days ago`, `7 months ago`.
+/// The age of a time, in UTC days: `today`, `3 days ago`, `7 months ago`.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
     let days = now.as_micros().div_euclid(DAY) - at.as_micros().div_euclid(DAY);
     match days {
@@ -101,8 +101,8 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
 /// A day in microseconds.
 pub const DAY: i64 = 86_400_000_000;
 
-/// Of how many granules a change states other bytes, or more than was known: `3 replaced, 10 described`.
-/// `None` means of none.
+/// The number of granules whose files a change replaced or described: `3 replaced, 10 described`. `None` means
+/// that there are none.
 pub fn of_files(instance: &Instance) -> Option<String> {
     let counts = [(instance.replaced, "replaced"), (instance.described, "described")];
     let some = counts.into_iter().filter(|(number, _)| *number > 0);
@@ -111,7 +111,7 @@ pub fn of_files(instance: &Instance) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// What a change added and deleted, and what it states of files: `+288 −2 3 replaced`.
+/// The numbers of granules that a change added, deleted, and changed the files of: `+288 −2 3 replaced`.
 pub fn change(instance: &Instance) -> Markup {
     html! {
         (added_deleted(instance.ingested, instance.deleted))
@@ -119,7 +119,7 @@ pub fn change(instance: &Instance) -> Markup {
     }
 }
 
-/// What was added and deleted as plain text: `+288 −2`.
+/// The numbers of added and deleted granules as plain text: `+288 −2`.
 pub fn signed(added: u64, deleted: u64) -> String {
     match (added, deleted) {
         (0, 0) => "0".to_owned(),
@@ -129,7 +129,7 @@ pub fn signed(added: u64, deleted: u64) -> String {
     }
 }
 
-/// How many granules were added, and how many deleted: `+288 −2`.
+/// The numbers of added and deleted granules: `+288 −2`.
 pub fn added_deleted(added: u64, deleted: u64) -> Markup {
     html! {
         @if added > 0 { span.plus { "+" (grouped(added)) } }
@@ -139,7 +139,7 @@ pub fn added_deleted(added: u64, deleted: u64) -> Markup {
 }
 
 /// Whether a browser interprets a character instead of showing it: a control character, a line or paragraph
-/// separator, or a character that changes the direction of what follows (Unicode 16, UAX 9 § 2).
+/// separator, or a character that changes the direction of the following text (Unicode 16, UAX 9 § 2).
 fn is_interpreted(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -148,7 +148,7 @@ fn is_interpreted(character: char) -> bool {
         )
 }
 
-/// Text of the registry on one line, with escapes in place of characters that a browser interprets.
+/// Text of the registry on one line. Characters that a browser would interpret are escaped.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for character in text.chars() {
@@ -164,7 +164,7 @@ pub fn visible(text: &str) -> String {
 /// The greatest number of characters of a note that a page shows.
 const NOTE_CHARACTERS: usize = 1_000;
 
-/// A note as [`visible`] shows it, cut if it is very long: the JSON of the same list has all of it.
+/// A note as [`visible`] shows it, cut if it is very long. The JSON of the same list contains the whole note.
 pub fn note(text: &str) -> String {
     match text.char_indices().nth(NOTE_CHARACTERS) {
         Some((end, _)) => format!("{} …", visible(&text[..end])),
@@ -172,7 +172,7 @@ pub fn note(text: &str) -> String {
     }
 }
 
-/// The heads of the columns of a table: their names, of which those of numbers begin with `#`.
+/// The column headers of a table. The name of a column of numbers begins with `#`.
 pub fn columns(names: &[&str]) -> Markup {
     html! {
         @for name in names {
@@ -184,16 +184,16 @@ pub fn columns(names: &[&str]) -> Markup {
     }
 }
 
-/// Facts by their names. `None` means that one is not known.
+/// Facts with their names. `None` means that a fact is unknown.
 pub type Facts = Vec<(&'static str, Option<Markup>)>;
 
-/// A list of facts, of those that are known.
+/// A list of the known facts.
 pub fn facts(facts: impl IntoIterator<Item = (&'static str, Option<Markup>)>) -> Markup {
     let known = facts.into_iter().filter_map(|(name, fact)| Some((name, fact?)));
     html! { dl.facts { @for (name, fact) in known { dt { (name) } dd { (fact) } } } }
 }
 
-/// Some of one kind, with commas between them.
+/// Joins elements with commas.
 pub fn joined(parts: impl IntoIterator<Item = Markup>) -> Markup {
     html! {
         @for (index, part) in parts.into_iter().enumerate() {
@@ -220,7 +220,7 @@ pub fn command(id: &str, words: &Markup) -> Markup {
     }
 }
 
-/// What was noted about a set after the change, questionable sets marked.
+/// The annotations of a set after its change. Questionable sets are marked.
 pub(super) fn annotations(annotations: &[Annotation]) -> Markup {
     html! {
         @for annotation in annotations {

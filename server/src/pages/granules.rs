@@ -1,4 +1,4 @@
-//! The granules of a set: its first and last ones, its list, and the form that lists a subset of it.
+//! The granules of a set: the first and last ones, a link to the list, and the form that lists a subset.
 
 use maud::{Markup, html};
 
@@ -9,24 +9,24 @@ use accession::Snapshot;
 use accession::dataset::DatasetMetadata;
 use accession::{GranuleId, Identifier, Set};
 
-/// How many of the first and of the last ids a page shows.
+/// The numbers of first and of last ids on a page.
 const FIRST_IDS: usize = 6;
 const LAST_IDS: usize = 2;
 
-/// The characters after which names are cut into groups.
+/// The characters that end a group of a name.
 const SEPARATORS: [char; 3] = ['/', '.', '_'];
 
 /// The first ids of a set, and the last ones that are not among them.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     pub first: Vec<GranuleId>,
-    /// Empty if the first ones are all.
+    /// Empty if `first` contains all ids.
     pub last: Vec<GranuleId>,
 }
 
 impl Ends {
-    /// Reads the first granules of a set, and the last ones that are not among them. Only instances are read
-    /// from their end; of a subset, the last ids are shown if it is small.
+    /// Reads the first granules of a set, and the last ones that are not among them. Only an instance is read
+    /// from its end. The last ids of a subset are shown only if it is small.
     pub fn read(snapshot: &Snapshot, set: &Set) -> Result<Self> {
         let most = FIRST_IDS + LAST_IDS;
         let ids = snapshot.first_granules(set, most)?.into_iter().map(|granule| granule.granule_id);
@@ -47,12 +47,12 @@ impl Ends {
         self.first.iter().chain(&self.last).map(GranuleId::as_str)
     }
 
-    /// Whether names are paths, so that `ls` does not list them.
+    /// Whether ids are paths, so that `ls` does not list them.
     pub fn are_paths(&self) -> bool {
         self.all().any(|granule_id| granule_id.contains('/'))
     }
 
-    /// How long a list of so many such ids is, to two digits.
+    /// The estimated size of a list of this number of such ids, to two digits.
     pub fn list_size(&self, granules: u64) -> String {
         let shown = self.all().count().max(1) as u64;
         let bytes: usize = self.all().map(|granule_id| granule_id.len() + 1).sum();
@@ -66,8 +66,8 @@ impl Ends {
         }
     }
 
-    /// The list, with how many there are between the first and the last ids. What all of these begin with is
-    /// printed quietly.
+    /// The list, with the number of granules between the first and the last ids. The prefix that all shown ids
+    /// share is printed in a lighter style.
     fn list(&self, record: &DatasetMetadata, granules: u64) -> Markup {
         let hidden = granules.saturating_sub(self.all().count() as u64);
         let shared = self.all().reduce(shared_groups).unwrap_or_default().len();
@@ -83,14 +83,14 @@ impl Ends {
         }
     }
 
-    /// Patterns that match the last name and perhaps others, but not the first one: its groups.
+    /// Example patterns: prefixes of the last name that end with a group and do not match the first name.
     fn examples(&self) -> Vec<String> {
         const MOST: usize = 2;
         let Some((first, last)) = self.first.first().zip(self.last.last()) else {
             return Vec::new();
         };
         let last = last.as_str();
-        // Characters that mean something in a pattern.
+        // These characters have a meaning in a pattern.
         if last.contains(['*', '?', '[', ']', '\\']) {
             return Vec::new();
         }
@@ -101,19 +101,19 @@ impl Ends {
     }
 }
 
-/// The groups that two names begin with: what they have in common, up to a separator.
+/// The shared prefix of two names, up to the last separator in it.
 fn shared_groups<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.char_indices().zip(other.chars()).take_while(|((_, one), other)| one == other);
     let common = same.last().map_or(0, |((at, last), _)| at + last.len_utf8());
     one[..common].rfind(SEPARATORS).map_or("", |at| &one[..=at])
 }
 
-/// An id, or a part of one, that is broken between two lines after a slash only.
+/// An id, or a part of one, that is broken between lines only after a slash.
 pub(super) fn unbroken(text: &str) -> Markup {
     html! { @for part in text.split_inclusive('/') { span { (visible(part)) } } }
 }
 
-/// An id, which leads to where the granule can be fetched, if that is known.
+/// An id. It is a link to the address from which the granule can be fetched, if that is known.
 fn granule(record: &DatasetMetadata, granule_id: &GranuleId, shared: usize) -> Markup {
     let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
     let (quiet, rest) = granule_id.as_str().split_at(shared.min(granule_id.as_str().len()));
@@ -129,7 +129,7 @@ fn granule(record: &DatasetMetadata, granule_id: &GranuleId, shared: usize) -> M
     }
 }
 
-/// The section with the granules of a set, whose list is at an address.
+/// The section with the granules of a set. `list` is the path of their list.
 pub(super) fn granules(
     site: &Site,
     set: &Set,
@@ -157,7 +157,7 @@ pub(super) fn granules(
     }
 }
 
-/// The form that lists a subset, with patterns that match some of the names.
+/// The form that lists a subset, with example patterns that match some of the names.
 fn form(site: &Site, identifier: Identifier, ends: &Ends) -> Markup {
     let examples = ends.examples();
     html! {

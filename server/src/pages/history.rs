@@ -1,5 +1,6 @@
-//! The changes of a dataset: as rows of a table, and the whole history page by page, by years and months; as
-//! files, a page for each month, where an identifier leads on a site that no program answers.
+//! The changes of a dataset: as rows of a table, and as the whole history page by page, by years and months. In
+//! published files, each month has a page, and identifiers lead to it, because no program answers requests
+//! there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,7 +35,7 @@ pub struct Month {
 }
 
 impl Month {
-    /// The month of a time.
+    /// Returns the month of a time.
     pub fn of(at: Timestamp) -> Self {
         let (year, month) = (at.day().year(), at.day().month());
         Month { year, month }
@@ -52,8 +53,8 @@ impl fmt::Display for Month {
     }
 }
 
-/// The changes as a table, newest first, each with the set that it resulted in and its note. Two of the rows
-/// can be marked, to be compared, if `picks` has the sums of all months: then each month has a row, too.
+/// The changes as a table, newest first, each with the set that it resulted in and its note. If `picks`
+/// contains the sums of all months, two rows can be marked for a comparison, and each month has a row, too.
 pub(super) fn table(site: &Site, instances: &[Instance], picks: Option<&[Span]>) -> Markup {
     html! {
         table.rows.hist[picks.is_some()] {
@@ -94,7 +95,7 @@ pub(super) fn table(site: &Site, instances: &[Instance], picks: Option<&[Span]>)
     }
 }
 
-/// A change. In a table in which two rows can be marked, the newest two are marked at first.
+/// The row of a change. `newest` is given if rows can be marked; the newest two are marked at first.
 fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Markup {
     let Instance { dataset, timestamp, identifier, granules, ingested, deleted, .. } = instance;
     let pick = |side: &str, letter: &str, label: &str, is_first: bool| {
@@ -132,7 +133,7 @@ fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Mark
     }
 }
 
-/// Subsets that were cited, as a table whose first column has this name, and a cell for each of them.
+/// A table of cited subsets. `first` is the name of the first column, whose cells are given with the subsets.
 pub(super) fn subsets<'a>(
     site: &Site,
     first: &str,
@@ -161,7 +162,7 @@ pub(super) fn subsets<'a>(
     }
 }
 
-/// How the granules of a subset are selected.
+/// The criteria by which the granules of a subset were selected.
 fn criteria(criteria: &SubsetCriteria) -> Markup {
     const SHOWN: usize = 5;
     html! {
@@ -175,8 +176,8 @@ fn criteria(criteria: &SubsetCriteria) -> Markup {
     }
 }
 
-/// A page on the changes of a dataset: a trail to it, by `steps` from the page of the dataset, whether that
-/// was withdrawn, the title and a lead, and the rest.
+/// A page below that of a dataset: a trail from the dataset (by `steps`) to the page, whether the dataset was
+/// withdrawn, the title, a lead, and the rest.
 fn below(
     site: &Site,
     listed: &DatasetRecord,
@@ -202,19 +203,18 @@ fn below(
 pub struct HistoryPage {
     /// The dataset.
     pub listed: DatasetRecord,
-    /// What the changes of each month did in which there were any, of the whole history. Empty where only
-    /// the rows are wanted.
+    /// The sums of each month with changes, for the whole history. Empty if only the changes are needed.
     months: Vec<Span>,
     /// The changes of this page, newest first.
     pub instances: Vec<Instance>,
 }
 
 impl HistoryPage {
-    /// The page with these changes.
+    /// Reads the page with these changes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
@@ -228,7 +228,7 @@ impl HistoryPage {
         Ok(HistoryPage { listed: snapshot.dataset(name)?, months, instances })
     }
 
-    /// The page, with the address of the one with earlier changes.
+    /// The page. `next` is the address of the page with earlier changes.
     pub fn html(&self, site: &Site, next: Option<&str>) -> String {
         let dataset = &self.listed.dataset;
         let path = site.href(&Site::history(&dataset.name));
@@ -266,8 +266,8 @@ impl HistoryPage {
         below(site, &self.listed, head, (&[], "Changes"), &lead, &main)
     }
 
-    /// Leads to the last change of each year, of each month of the year in which the page begins, and of a
-    /// day.
+    /// Links to the latest change of each year, and of each month in the year of the first change on this page,
+    /// and a form for a day.
     fn calendar(&self, path: &str) -> Markup {
         let shown = self.instances.first().map(|first| Month::of(first.timestamp));
         let link = |month: &Span, label: &str| {
@@ -321,8 +321,8 @@ impl Site {
         format!("{}/{month}.html", Site::history(name))
     }
 
-    /// The path that says most about a set of a dataset, which took effect at this time: the page of the set
-    /// or, in files, its place on the page of its month.
+    /// The path of the best page about a set of a dataset, which took effect at this time: the page of the set
+    /// or, in published files, the anchor on the page of its month.
     pub(super) fn place_of(
         &self,
         identifier: Identifier,
@@ -335,28 +335,29 @@ impl Site {
         }
     }
 
-    /// The path of the canonical list with a digest, in files.
+    /// The path of the canonical list with this digest, in published files.
     pub fn list_file(digest: Digest) -> String {
         format!("/{}/{}", Digest::LISTS, digest.list_file())
     }
 }
 
-/// The page of a month: each set that took effect in it has an anchor, which is its identifier.
+/// The page of a month in published files. Each set that took effect in the month has an anchor: its
+/// identifier.
 #[derive(Debug)]
 pub struct MonthPage<'a> {
     /// The dataset.
     pub listed: &'a DatasetRecord,
     /// The month.
     pub month: Month,
-    /// Its changes, oldest first: at least one.
+    /// Its changes, oldest first. There is at least one.
     pub instances: &'a [Instance],
-    /// When the first of these sets came into force, if it did in an earlier month.
+    /// The time when the first of these sets came into force, if that was in an earlier month.
     pub continued: Option<Timestamp>,
-    /// The subsets of these sets that were cited, with their citations.
+    /// The cited subsets of these sets, with their citations.
     pub subsets: &'a [(Subset, Citation)],
     /// The citation of the last set of the month.
     pub citation: &'a Citation,
-    /// The index, which knows the lists that are there as files.
+    /// The index, which contains the digests of published lists.
     pub index: &'a SiteIndex,
 }
 
@@ -378,7 +379,7 @@ impl MonthPage<'_> {
         let last = self.instances.last();
         let withdrawn = self.listed.withdrawn.as_ref().map(|withdrawal| withdrawal.timestamp);
         let period = self.citation.period();
-        // The rows do not say what of the last set is in other months.
+        // The rows do not contain the part of the last set's period that is in other months.
         let main = html! {
             (arrived())
             table.rows.month data-from=[self.continued] data-until=[period.until().or(withdrawn)]
@@ -387,7 +388,7 @@ impl MonthPage<'_> {
                 tbody {
                     @let mut seen = BTreeSet::new();
                     @for instance in self.instances {
-                        // A set that comes back within the month has one anchor.
+                        // A set that occurs twice in the month has only one anchor.
                         (self.row(site, instance, seen.insert(instance.identifier)))
                     }
                 }
@@ -407,7 +408,7 @@ impl MonthPage<'_> {
         below(site, self.listed, head, (&steps, &month), &lead, &main)
     }
 
-    /// A row. There are thousands in a history, each of which has these bytes of markup.
+    /// A row. A history has thousands, so the markup is short.
     fn row(&self, site: &Site, instance: &Instance, is_first: bool) -> Markup {
         let Instance { timestamp, identifier, digest, granules, .. } = instance;
         let now = self.listed.latest.as_ref().filter(|_| self.listed.withdrawn.is_none());
@@ -427,7 +428,7 @@ impl MonthPage<'_> {
         }
     }
 
-    /// The link to a list, where that is there.
+    /// The link to a list, if that is published.
     fn list(&self, site: &Site, digest: Digest) -> Markup {
         html! {
             @if self.index.has_list(digest) { " " a href=(site.href(&Site::list_file(digest))) { "list" } }
@@ -451,7 +452,7 @@ impl MonthPage<'_> {
         }
     }
 
-    /// The citation of the last set. The script makes it that of the set that the address names.
+    /// The citation of the last set. The script replaces it with that of the set in the address.
     fn citing(&self, last: &Instance) -> Markup {
         html! {
             section #cite {
@@ -466,7 +467,7 @@ impl MonthPage<'_> {
     }
 }
 
-/// What the script says of the set to which a citation has led, which is one of many on the page.
+/// A card that the script fills with the set to which a citation has led. The page contains many sets.
 fn arrived() -> Markup {
     html! {
         div.card #arrived hidden {
@@ -486,8 +487,8 @@ fn arrived() -> Markup {
     }
 }
 
-/// A citation that can be copied. The day of access is the reader's, and would be another one whenever the
-/// page is written.
+/// A citation that can be copied. It has no day of access, because that is the reader's and would change
+/// whenever the page is written.
 fn quotation(id: &str, citation: &Citation) -> Markup {
     let text = citation.render(CitationFormat::Text);
     let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
@@ -497,8 +498,8 @@ fn quotation(id: &str, citation: &Citation) -> Markup {
     }
 }
 
-/// How to get the list of any set from the published log, and to compare a copy with it: here of the last
-/// one, or of the set that the address names.
+/// How to get the list of any set from the published log, and to compare a copy with it. The example is the
+/// last set, or the set in the address.
 fn listing(site: &Site, last: &Instance) -> Markup {
     html! {
         section #list {
@@ -525,18 +526,18 @@ fn listing(site: &Site, last: &Instance) -> Markup {
     }
 }
 
-/// What happened in a month.
+/// The sums of a month.
 #[derive(Debug, Clone, Copy)]
 pub struct MonthSums {
     /// The month.
     pub month: Month,
-    /// How many changes there were.
+    /// The number of changes.
     pub changes: u64,
-    /// How many granules were held at its end.
+    /// The number of granules held at its end.
     pub held: u64,
 }
 
-/// The page that leads to the months of a dataset.
+/// The page with links to the months of a dataset.
 pub fn months_page(site: &Site, listed: &DatasetRecord, months: &[MonthSums]) -> String {
     let dataset = &listed.dataset;
     let title = format!("Changes of {}", record::title(dataset));

@@ -1,4 +1,4 @@
-//! The list of datasets.
+//! The page with the list of datasets.
 
 use maud::{Markup, html};
 
@@ -9,25 +9,25 @@ use super::site::Site;
 use accession::Timestamp;
 use accession::dataset::DatasetRecord;
 
-/// The list of datasets, or those that a search has found.
+/// The list of all datasets, or of the results of a search.
 #[derive(Debug)]
 pub struct IndexPage {
     /// The datasets on this page.
     pub rows: Vec<DatasetRecord>,
-    /// The words that are searched for. Empty means that all are listed.
+    /// The words of the search. Empty means that all datasets are listed.
     pub query: String,
     /// Whether withdrawn datasets are listed too.
     pub shows_withdrawn: bool,
     /// Whether this is the first page.
     pub is_first: bool,
-    /// The number of datasets and of the granules that they hold. `None` means that it is not known.
+    /// The number of datasets, and of the granules that they hold. `None` means that they are unknown.
     pub totals: Option<(u64, u64)>,
     /// The present time.
     pub now: Timestamp,
 }
 
 impl IndexPage {
-    /// The page, with the address of the next one.
+    /// The page. `next` is the address of the next page.
     pub fn html(&self, site: &Site, next: Option<&str>) -> String {
         let head = PageHead {
             title: if self.query.is_empty() {
@@ -89,7 +89,7 @@ impl IndexPage {
         }
     }
 
-    /// How many datasets there are, or what was searched for.
+    /// The number of datasets, or the words of the search.
     fn summary(&self, site: &Site) -> Markup {
         html! {
             div.summary {
@@ -156,7 +156,7 @@ impl IndexPage {
         }
     }
 
-    /// A time: how long ago, where the page is written for each request.
+    /// A time. If the page is written for each request, it is shown as the time since then.
     fn when(&self, site: &Site, at: Timestamp) -> Markup {
         if !site.is_complete() {
             return date(at);

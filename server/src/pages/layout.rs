@@ -1,4 +1,4 @@
-//! What all pages have in common, and the pages that say nothing else: an error, a former name.
+//! The parts that all pages share, and the pages without other content: an error, a former name.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -13,40 +13,40 @@ pub(super) const STYLE: &str = "/style.css";
 pub(super) const SCRIPT: &str = "/script.js";
 pub(super) const ICON: &str = "/icon.svg";
 
-/// What is in the head of a page.
+/// The contents of the head of a page.
 #[derive(Debug, Default)]
 pub(super) struct PageHead {
     /// The title, without the name of the site.
     pub title: String,
     /// A description for search engines and previews. `None` means that there is none.
     pub description: Option<String>,
-    /// The path by which the page is known. `None` means that it has no address to be found at.
+    /// The canonical path of the page. `None` means that it should not be found by an address.
     pub canonical: Option<String>,
-    /// The address that is printed, if it is another one than that. `None` means that it is the same.
+    /// The address in the printed page, if it differs from the canonical one. `None` means that it is the same.
     pub printed: Option<String>,
-    /// The path of the feed of what the page shows. `None` means that it has none.
+    /// The path of the feed about the subject of the page. `None` means that there is none.
     pub feed: Option<String>,
-    /// The same links as in the header `Link`.
+    /// The same links as in the HTTP header `Link`.
     pub links: Vec<Link>,
     /// The `meta` elements, as names and contents.
     pub meta: Vec<(&'static str, String)>,
     /// The JSON-LD block. `None` means that there is none.
     pub json_ld: Option<String>,
-    /// The entry of the navigation to which the page belongs.
+    /// The navigation entry of the page.
     pub section: Section,
     /// Whether search engines should leave the page out.
     pub is_unlisted: bool,
-    /// The address that is shown in place of this page. `None` means that there is none.
+    /// The address to which a browser is sent. `None` means that it stays on this page.
     pub refresh: Option<String>,
-    /// The path from which links are relative, of a page that is sent at any address. `None` means that it is
-    /// the page's own.
+    /// The path to which links are relative, for a page that is sent at any address. `None` means the page's
+    /// own path.
     pub base: Option<String>,
 }
 
 /// An entry of the navigation.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
-    /// None of them.
+    /// None of the entries.
     #[default]
     Other,
     Datasets,
@@ -56,19 +56,19 @@ pub(super) enum Section {
 const NAVIGATION: [(Section, &str, &str); 2] =
     [(Section::Datasets, "/", "Datasets"), (Section::Check, "/check", "Check citations")];
 
-/// What is read of a dataset or a set.
+/// The parts of a dataset or a set that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// All that its page shows.
+    /// Everything on its page.
     Page,
-    /// What programs read: the record, the set, and its citation.
+    /// The parts that programs read: the record, the set, and its citation.
     Record,
 }
 
 /// The greatest number of characters of a description in the head.
 const DESCRIPTION_CHARACTERS: usize = 300;
 
-/// The whole page.
+/// Renders a page.
 pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> String {
     let description = head.description.as_deref().map(visible);
     let description =
@@ -152,7 +152,7 @@ fn header(site: &Site, section: Section) -> Markup {
     }
 }
 
-/// The mark beside the name: a line that rises in steps to the latest change.
+/// The logo beside the name: a line that rises in steps to the latest change.
 fn mark() -> Markup {
     PreEscaped(
         "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><rect width=\"24\" height=\"24\" rx=\"4\"/>\
@@ -181,7 +181,7 @@ fn footer(site: &Site) -> Markup {
     }
 }
 
-/// How to reach the people who run the site: a link where it is an address.
+/// The contact of the people who run the site. If it is an address, it becomes a link.
 fn contact_link(contact: &str) -> Markup {
     let is_web = contact.starts_with("https://") || contact.starts_with("http://");
     let is_mail = contact.contains('@') && !contact.contains(char::is_whitespace);
@@ -192,7 +192,7 @@ fn contact_link(contact: &str) -> Markup {
     }
 }
 
-/// A trail from the start page to this one: paths and their labels, the last without a path.
+/// A trail from the start page to this one: steps with paths and labels, and the label of this page.
 pub(super) fn trail(site: &Site, steps: &[(String, &str)], here: &str) -> Markup {
     html! {
         nav.trail aria-label="Breadcrumb" {
@@ -205,8 +205,8 @@ pub(super) fn trail(site: &Site, steps: &[(String, &str)], here: &str) -> Markup
     }
 }
 
-/// The page of an error with this HTTP status: what it is called, what is wrong, and what to do next (`None`
-/// means that there is nothing to advise).
+/// The page of an error with this HTTP status. `hint` says what to do next; `None` means that there is no
+/// advice.
 pub fn problem(site: &Site, status: u16, title: &str, detail: &str, hint: Option<&str>) -> String {
     let main = html! {
         div.head {
@@ -225,7 +225,7 @@ pub fn problem(site: &Site, status: u16, title: &str, detail: &str, hint: Option
     page(site, &head, &main)
 }
 
-/// The page under a former name of a dataset, which leads to its present page.
+/// The page at a former name of a dataset, which leads to its current page.
 pub fn moved(site: &Site, present: &DatasetName) -> String {
     let target = site.href(&Site::dataset(present));
     let main = html! {
@@ -244,8 +244,8 @@ pub fn moved(site: &Site, present: &DatasetName) -> String {
     page(site, &head, &main)
 }
 
-/// The page of a site of files that a web server sends in place of one that is not there. With a script, it
-/// leads the address of an identifier to the place of its set.
+/// The page that a web server sends for a missing file of a published site. If scripts run, it redirects the
+/// address of an identifier to the page of its set.
 pub fn not_found(site: &Site) -> String {
     let main = html! {
         div.head {
@@ -264,8 +264,8 @@ pub fn not_found(site: &Site) -> String {
     page(site, &head, &main)
 }
 
-/// The field in which a reader of a site of files pastes an identifier. It needs the script, and is hidden
-/// without.
+/// The field of a published site in which readers paste an identifier. It needs the script, and is hidden
+/// without it.
 pub(super) fn resolver() -> Markup {
     html! {
         form.text data-resolve hidden {

@@ -1,10 +1,10 @@
-//! The pages of a registry: from data of a snapshot to HTML, without a server.
+//! The pages of a registry: they convert data of a snapshot to HTML, without a server.
 //!
-//! Every page is complete without JavaScript, and readable on a phone, in the dark and on paper. All
-//! text of the registry is escaped: titles, notes and ids come from strangers.
+//! Every page is complete without JavaScript, and readable on a phone, in dark mode and on paper. All text of
+//! the registry is escaped, because titles, notes and ids may come from strangers.
 //!
-//! A [`Site`] says where the pages are: its addresses, and whether a program answers all of them or
-//! only files are there. The files that all pages need are [`FILES`].
+//! A [`Site`] contains the addresses of the pages, and whether a program responds to all of them or only files
+//! exist. The files that all pages need are [`FILES`].
 
 mod check;
 mod citing;

@@ -1,8 +1,8 @@
-//! The plot of the granules that a dataset held over time: a step line with an axis of time, an axis of
-//! counts from 0, and the last number, as SVG that needs no script.
+//! The plot of the number of granules that a dataset held over time, as SVG without a script. It is a step line
+//! with an axis of time, an axis of counts from 0, and the latest number.
 //!
-//! One drawing serves all widths, in pages and in notebooks: its shapes stretch, its words do not. What is
-//! around it leaves [`MARGIN`] pixels on the left for the labels of the counts.
+//! One drawing fits all widths, in pages and in notebooks: its shapes stretch, but its words do not. The
+//! surrounding element must leave [`MARGIN`] pixels on the left for the labels of the counts.
 
 use std::fmt::Write;
 
@@ -15,38 +15,38 @@ use accession::{DatasetName, Timestamp};
 /// The space on the left for the labels of the counts, in pixels.
 const MARGIN: u32 = 52;
 
-/// In pixels: the space above the line for the last number, and the height of the line.
+/// In pixels: the space above the line for the latest number, and the height of the line.
 const TOP: f64 = 34.0;
 const HEIGHT: f64 = 190.0;
 
-/// The width of the line in its own units, which are stretched to that of the page.
+/// The width of the line in its own units, which are stretched to the width of the page.
 const WIDTH: f64 = 1_000.0;
 
-/// The greatest number of steps of the line. Each shows the least, the greatest and the last number in it.
+/// The greatest number of steps of the line. Each shows the smallest, the greatest and the last number in it.
 const COLUMNS: f64 = 500.0;
 
-/// About the number of labels on an axis, at most.
+/// The approximate greatest numbers of labels on the axes.
 const MAX_COUNTS: f64 = 6.0;
 const MAX_DATES: i64 = 8;
 
-/// A history, reduced to spans of time of at most a day in UTC.
+/// A history, reduced to spans of time of at most one UTC day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Series {
-    /// In order of time. The first is the first change alone.
+    /// The spans in order of time. The first one contains only the first change.
     pub(super) spans: Vec<Span>,
 }
 
 impl Series {
-    /// The history of a dataset.
+    /// Reads the history of a dataset.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn read(snapshot: &Snapshot, dataset: &DatasetName) -> Result<Self> {
         Ok(Series { spans: snapshot.outline(dataset)? })
     }
 
-    /// The sums of each month in which something changed.
+    /// The sums of each month with changes.
     pub(super) fn months(&self) -> Vec<Span> {
         let of_one = self.spans.chunk_by(|one, next| month(one.first) == month(next.first));
         of_one.filter_map(merged).collect()
@@ -57,12 +57,12 @@ impl Series {
         self.spans.iter().map(|span| span.changes).sum()
     }
 
-    /// The number of granules that were ever added. A granule counts each time.
+    /// The number of granules that were ever added. A granule counts each time that it is added.
     pub fn ever_added(&self) -> u64 {
         self.spans.iter().fold(0, |sum, span| sum.saturating_add(span.added))
     }
 
-    /// The time of the last change. `None` means that there was none.
+    /// The time of the latest change. `None` means that there was none.
     pub fn last(&self) -> Option<Timestamp> {
         self.spans.last().map(|span| span.last)
     }
@@ -73,7 +73,7 @@ impl Series {
     }
 }
 
-/// Consecutive spans as one.
+/// Merges consecutive spans.
 fn merged(spans: &[Span]) -> Option<Span> {
     let (first, rest) = spans.split_first()?;
     let merged = rest.iter().fold(*first, |one, next| Span {
@@ -108,7 +108,7 @@ impl Scales {
         (HEIGHT - held as f64 / self.top * HEIGHT).round() as i64
     }
 
-    /// The line, with the sides of the area below it where they cannot be seen.
+    /// The path of the line. The sides of the area below it are outside the visible part.
     fn line(&self, spans: &[Span]) -> String {
         let column = |span: &Span| (self.x(span.first) * COLUMNS) as i64;
         let outside = HEIGHT + 9.0;
@@ -128,7 +128,7 @@ impl Scales {
     }
 }
 
-/// The plot of the numbers held until a time, or for a day if that is longer. `None` if there were none.
+/// The plot of the numbers held until a time, over at least one day. `None` means that there were no changes.
 pub fn plot(spans: &[Span], until: Timestamp) -> Option<String> {
     let (begin, end, whole) = (spans.first()?, spans.last()?, merged(spans)?);
     let a_day_later = Timestamp::from_micros(begin.first.as_micros().saturating_add(DAY));
@@ -168,7 +168,7 @@ pub fn plot(spans: &[Span], until: Timestamp) -> Option<String> {
              <text x=\"-8\" y=\"{y}\" dy=\"4\" text-anchor=\"end\">{label}</text>"
         );
     }
-    // A label at the end would be cut off. A phone has room for every second one.
+    // A label at the right end would be cut off. On a phone, only every second one fits.
     let dates = dates(begin.first, until).into_iter().filter(|(at, _)| scales.x(*at) <= 0.96);
     for (index, (at, label)) in dates.enumerate() {
         let class = if index % 2 == 1 { " class=\"w\"" } else { "" };
@@ -193,13 +193,13 @@ pub fn plot(spans: &[Span], until: Timestamp) -> Option<String> {
     Some(svg)
 }
 
-/// The number of the month of a time, from the year 0.
+/// The number of months since the year 0.
 fn month(at: Timestamp) -> i64 {
     let (year, month) = (at.day().year(), at.day().month());
     i64::from(year) * 12 + i64::from(month) - 1
 }
 
-/// The labels of the axis of time: days, months or years at even distances.
+/// The labels of the axis of time: days, months or years at equal distances.
 fn dates(first: Timestamp, until: Timestamp) -> Vec<(Timestamp, String)> {
     let day = |at: Timestamp| at.as_micros().div_euclid(DAY);
     let days = day(first)..=day(until);
@@ -225,7 +225,7 @@ fn dates(first: Timestamp, until: Timestamp) -> Vec<(Timestamp, String)> {
     .collect()
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is at least `number`.
+/// The smallest of 1, 2 and 5 times a power of ten that is at least `number`.
 fn round_up(number: f64) -> u64 {
     let power = 10_f64.powi(number.max(1.0).log10().floor() as i32);
     let round = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
@@ -238,7 +238,7 @@ fn number(x: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// A round count for an axis: `250k`, `1.5M`, in full below 100,000.
+/// A round count for an axis: `250k`, `1.5M`. Below 100,000, it is written in full.
 fn short(count: u64) -> String {
     let with = |unit: f64, suffix: &str| format!("{}{suffix}", number(count as f64 / unit));
     match count {

@@ -1,4 +1,4 @@
-//! What the record of a dataset says, and whether the dataset was withdrawn.
+//! The metadata of a dataset, and notices about it, such as that it was withdrawn.
 
 use maud::{Markup, html};
 
@@ -18,7 +18,7 @@ pub(super) fn title(record: &DatasetMetadata) -> String {
 
 /// The line below the title: creators, publisher, year, version, DOI.
 pub(super) fn byline(record: &DatasetMetadata) -> Markup {
-    /// More creators than this are in a list that can be opened.
+    /// Further creators are in a list that can be opened.
     const MAX_SHOWN: usize = 6;
     let shown = record.creators.len().min(MAX_SHOWN);
     html! {
@@ -58,7 +58,7 @@ fn creator(creator: &Creator) -> Markup {
     }
 }
 
-/// The facts of a record that neither the title nor the byline shows.
+/// The facts of a record that are neither in the title nor in the byline.
 pub(super) fn facts(record: &DatasetMetadata, former_names: &[DatasetName]) -> Facts {
     let shown = |text: &str| html! { (visible(text)) };
     let named = |name: &DatasetName| html! { code { (name) } };

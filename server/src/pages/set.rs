@@ -1,5 +1,5 @@
-//! The page of a set, where a reader arrives from a paper: by its identifier, or by the time at which a dataset
-//! held it.
+//! The page of a set, at which a reader of a paper arrives. The request names the set by its identifier, or by
+//! the time at which a dataset held it.
 
 use std::collections::BTreeSet;
 
@@ -24,16 +24,16 @@ use accession::{Citation, CitationFormat};
 use accession::{CitationFacts, Selection, Snapshot};
 use accession::{DatasetName, Identifier, Instance, Moment, Set, Timestamp};
 
-/// How many of the subsets that were cited with an identifier its page shows.
+/// The greatest number of subsets with the same identifier on the page.
 const SHOWN_SUBSETS: usize = 50;
 
-/// How many periods the page shows.
+/// The greatest number of periods on the page.
 const SHOWN_PERIODS: u32 = 20;
 
 /// The page of a set.
 #[derive(Debug)]
 pub struct SetPage {
-    /// The set, with the record of the dataset that is cited, and the period in which it was in force there.
+    /// The set, with the record of the cited dataset, and the period in which the set was in force there.
     pub cited: CitationFacts,
     /// Its citation.
     pub citation: Citation,
@@ -41,7 +41,7 @@ pub struct SetPage {
     pub subsets: Vec<Set>,
     /// How the request named the set.
     requested_by: RequestedBy,
-    /// What its page shows besides. `None` means that it was not read.
+    /// The parts that only the page shows. `None` means that they were not read.
     shown: Option<Details>,
 }
 
@@ -49,31 +49,31 @@ pub struct SetPage {
 #[derive(Debug, Clone)]
 enum RequestedBy {
     Identifier,
-    /// As that of a dataset at a time, as it was typed.
+    /// By a dataset and a time, as it was typed.
     Time(Moment),
 }
 
-/// What only the page of a set shows.
+/// The parts that only the page of a set shows.
 #[derive(Debug)]
 struct Details {
-    /// Where and when it was in force: the first such periods.
+    /// The first periods in which a dataset held it.
     periods: Vec<Period>,
     has_more_periods: bool,
     ends: Ends,
-    /// How many of its granules the dataset that is cited holds now. `None` means that it is not said.
+    /// The number of its granules that the cited dataset holds now. `None` means that the page does not say it.
     still_held: Option<StillHeld>,
-    /// What is known of the files of a dataset that held it. `None` means nothing.
+    /// The results of checking the files of a dataset that held it. `None` means that none were recorded.
     fixity: Option<Fixity>,
 }
 
 impl SetPage {
-    /// Reads the set with an identifier, or with a digest, too: all that its page shows, or what programs
-    /// read of it. It is cited from the dataset that held it first.
+    /// Reads the set with an identifier and, if given, with a digest: everything on its page, or only the parts
+    /// that programs read. It is cited from the dataset that held it first.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown): the identifier is unknown,
-    /// or its set never had the digest.
+    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown): the identifier is unknown, or
+    /// its set never had the digest.
     pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,
@@ -99,7 +99,8 @@ impl SetPage {
         Ok(SetPage { subsets, ..page })
     }
 
-    /// Reads a dataset as it was held at a time: all that the page shows, or what programs read of it.
+    /// Reads the set that a dataset held at a time: everything on its page, or only the parts that programs
+    /// read.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl SetPage {
         SetPage::of(snapshot, cited, RequestedBy::Time(at), periods, now, detail)
     }
 
-    /// The page of a set that was in force in these periods, without the subsets that have its identifier.
+    /// The page of a set that was in force in these periods, without subsets with its identifier.
     fn of(
         snapshot: &Snapshot,
         cited: CitationFacts,
@@ -138,7 +139,7 @@ impl SetPage {
         Ok(SetPage { cited, citation, subsets: Vec::new(), requested_by, shown })
     }
 
-    /// The page with the address of the site that resolves identifiers in its citation.
+    /// Puts the address of the site that resolves identifiers into the citation.
     #[must_use]
     pub fn resolved(self, site: &Site) -> Self {
         SetPage { citation: self.citation.with_resolver(site.resolver()), ..self }
@@ -157,7 +158,7 @@ impl SetPage {
         found
     }
 
-    /// The path under which the set is known for ever.
+    /// The permanent path of the set.
     fn path(&self) -> String {
         let set = &self.cited.period.set;
         match &self.requested_by {
@@ -166,12 +167,12 @@ impl SetPage {
         }
     }
 
-    /// The path of the list of its granules.
+    /// The path of its list of granules.
     fn list(&self) -> String {
         Site::of_set(self.cited.period.set.identifier(), "granules")
     }
 
-    /// The links of the page, in its head and in the header of every format.
+    /// The links of the page, for the HTML head and for the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let (record, citation) = (&self.cited.dataset.dataset, Some(&self.citation));
         let (path, list) = (self.path(), self.list());
@@ -184,8 +185,7 @@ impl SetPage {
         links
     }
 
-    /// Whether search engines should leave the page out: a set that nobody cited is one of thousands of a
-    /// dataset.
+    /// Whether search engines should leave the page out. A dataset has thousands of sets that nobody cited.
     pub fn is_unlisted(&self) -> bool {
         self.subsets.is_empty()
     }
@@ -225,7 +225,8 @@ impl SetPage {
     fn main(&self, site: &Site, shown: &Details) -> Markup {
         let (listed, set) = (&self.cited.dataset, &self.cited.period.set);
         let (record, identifier) = (&listed.dataset, set.identifier());
-        // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
+        // Not the exact timestamp, because downloaded citations should have the same date as the one on the
+        // page.
         let cited_path = match self.requested_by {
             RequestedBy::Time(at) => format!("/datasets/{}@{at}", record.name),
             _ => self.path(),
@@ -283,7 +284,7 @@ impl SetPage {
         }
     }
 
-    /// How the reader came here, in a line above the title.
+    /// The line above the title: how the reader came to this page.
     fn arrival(&self) -> Markup {
         html! {
             @match (&self.requested_by, self.cited.period.set.subset()) {
@@ -294,7 +295,7 @@ impl SetPage {
         }
     }
 
-    /// How many granules there are, who held them, and when.
+    /// The number of granules, who held them, and when.
     fn held(&self, site: &Site) -> Markup {
         let (record, set) = (&self.cited.dataset.dataset, &self.cited.period.set);
         let archive = record.archive.as_deref().or(record.publisher.as_deref());
@@ -316,7 +317,7 @@ impl SetPage {
         }
     }
 
-    /// The change that brought the set, and the sets before and after it.
+    /// The change that resulted in the set, and the previous and next sets.
     fn neighbours(&self, site: &Site) -> Markup {
         let instance = self.cited.period.set.instance();
         let (previous, next) = (self.cited.instance_before(), self.cited.instance_after());
@@ -344,7 +345,7 @@ impl SetPage {
         }
     }
 
-    /// The subsets that were cited.
+    /// The cited subsets.
     fn subsets(&self, site: &Site) -> Markup {
         let rows = self.subsets.iter().filter_map(|set| {
             let instance = set.instance();
@@ -382,12 +383,12 @@ impl Details {
         self.periods.iter().map(|period| period.set.dataset()).collect()
     }
 
-    /// Whether the set has more periods than the one in the head of its page, or more digests.
+    /// Whether the set has more periods than the one at the top of its page, or more digests.
     fn is_more_than_one_period(&self) -> bool {
         self.periods.len() > 1 || self.periods.iter().any(|period| period.digests().len() > 1)
     }
 
-    /// Where and when the set was in force.
+    /// The datasets and periods in which the set was in force.
     fn when(&self, site: &Site, identifier: Identifier) -> Markup {
         html! {
             section #when {
@@ -419,7 +420,7 @@ fn period_row(site: &Site, period: &Period) -> Markup {
             }
             td.when {
                 a href=(own) { (time(period.from())) }
-                // Names stayed, and what was known of the files did not.
+                // The names stayed the same, but the recorded checksums changed.
                 @if digests.len() > 1 {
                     @for DigestPeriod { digest, from, until: end, .. } in digests {
                         @let shown = digest.to_string();

@@ -1,57 +1,57 @@
-//! Where the pages are, and which of them search engines read.
+//! The addresses of the pages, and which of them search engines may read.
 
 use accession::Result;
 use accession::Snapshot;
 use accession::dataset::DatasetRecord;
 use accession::{DatasetName, Digest, Doi, Identifier, Timestamp};
 
-/// The site that the pages belong to, and its addresses.
+/// The site of the pages, with its addresses.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// The name of the site, as its header shows it.
+    /// The name of the site in its header.
     pub name: String,
-    /// How to reach the people who run it: an e-mail address, a web address, or any text. `None`
-    /// means that the pages do not say it.
+    /// How to reach the people who run it: an e-mail address, a web address, or any text. `None` means that the
+    /// pages contain no contact.
     pub contact: Option<String>,
-    /// The address of the site's root, without the slash at its end. `None` means that it is not
-    /// known: pages then have no absolute addresses.
+    /// The address of the site's root, without a slash at the end. `None` means that it is unknown. Pages then
+    /// contain no absolute addresses.
     pub public_url: Option<String>,
-    /// What answers at its addresses.
+    /// What responds at its addresses.
     pub serves: Serves,
-    /// The address of the site that resolves identifiers, for datasets whose records do not name it. `None`
+    /// The address of the site that resolves identifiers, for datasets whose metadata do not name one. `None`
     /// means the public address of this site.
     pub resolver: Option<String>,
 }
 
-/// What answers at the addresses of a site.
+/// What responds at the addresses of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Serves {
-    /// A program: every address of a registry.
+    /// A program, at every address of a registry.
     Everything {
-        /// Whether the site's address is the one that others know, and not the one that the program
-        /// listens at, which may be another machine's to them.
+        /// Whether the site's address is the one that others use. If not, it is the address on which the
+        /// program listens, which may be another machine for others.
         is_public: bool,
     },
-    /// A web server for files: the pages of the datasets, and what mirrors read. They may be anywhere
-    /// below an address, so links are relative.
+    /// A web server for files: the pages of the datasets, and the logs for mirrors. They may be anywhere below
+    /// an address, so links are relative.
     Files {
-        /// How many directories the page is below the root of the site.
+        /// The number of directories between the root of the site and the page.
         depth: usize,
     },
 }
 
 impl Site {
-    /// The name of a site that was not given one.
+    /// The name of a site that has no other name.
     pub const DEFAULT_NAME: &str = "Granule registry";
 
-    /// Whether every address of a registry is answered.
+    /// Whether a program responds at every address of a registry.
     pub fn is_complete(&self) -> bool {
         matches!(self.serves, Serves::Everything { .. })
     }
 
-    /// A path of the site as its pages link to it: below the path of its public address or, in files,
-    /// relative to the page. A relative link begins with `./` or `../`: names may contain a colon,
-    /// before which would be a scheme.
+    /// A path of the site as a link on its pages: below the path of its public address or, in published files,
+    /// relative to the page. A relative link begins with `./` or `../`, because a name may contain a colon, and
+    /// the text before it would be read as a scheme.
     pub fn href(&self, path: &str) -> String {
         match self.serves {
             Serves::Everything { .. } => format!("{}{path}", self.base_path()),
@@ -62,23 +62,23 @@ impl Site {
         }
     }
 
-    /// The absolute address of a path. `None` means that the public address is not known.
+    /// The absolute address of a path. `None` means that the public address is unknown.
     pub fn address(&self, path: &str) -> Option<String> {
         self.public_url.as_ref().map(|url| format!("{url}{path}"))
     }
 
-    /// The address by which search engines know a path. `None` means that the public address is not known.
+    /// The canonical address of a path for search engines. `None` means that the public address is unknown.
     pub fn canonical(&self, path: &str) -> Option<String> {
         self.address(path).filter(|_| self.serves != Serves::Everything { is_public: false })
     }
 
-    /// The address of the site that resolves identifiers. `None` means that none is known.
+    /// The address of the site that resolves identifiers. `None` means that it is unknown.
     pub fn resolver(&self) -> Option<&str> {
         let is_private = self.serves == Serves::Everything { is_public: false };
         self.resolver.as_deref().or(self.public_url.as_deref().filter(|_| !is_private))
     }
 
-    /// The absolute address of a path or, if the public address is not known, its relative one.
+    /// The absolute address of a path or, if the public address is unknown, its relative one.
     pub fn address_or_href(&self, path: &str) -> String {
         self.address(path).unwrap_or_else(|| self.href(path))
     }
@@ -110,26 +110,26 @@ impl Site {
         format!("/DI:{identifier}")
     }
 
-    /// The path of the page of the set that has a digest, where others have the same identifier.
+    /// The path of the page of the set with this digest, if other sets have the same identifier.
     pub fn set_with(identifier: Identifier, digest: Digest) -> String {
         format!("/DI:{identifier}?digest={digest}")
     }
 
-    /// The path of something of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`,
+    /// The path of a resource of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`,
     /// the `proof`.
     pub fn of_set(identifier: Identifier, what: &str) -> String {
         format!("/DI:{identifier}/{what}")
     }
 
-    /// The path of the list of the granules of a set that a pattern selects.
+    /// The path of the list of those granules of a set that match a pattern.
     pub fn selected(identifier: Identifier, pattern: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("select", pattern);
-        // A star would be taken for the end of a word in italics.
+        // Escaped, because text with a star may be read as a word in italics.
         format!("/DI:{identifier}/granules?{}", query.finish().replace('*', "%2A"))
     }
 
-    /// A path in a format.
+    /// The path of a resource in a format.
     pub fn in_format(path: &str, format: &str) -> String {
         let joined = if path.contains('?') { '&' } else { '?' };
         format!("{path}{joined}format={format}")
@@ -143,17 +143,17 @@ impl Site {
     /// The path of the feed of all datasets.
     pub const FEED: &str = "/feed.atom";
 
-    /// The path of the page that says how an identifier is computed.
+    /// The path of the page that explains how an identifier is computed.
     pub fn identifier_page(&self) -> &'static str {
         if self.is_complete() { "/identifier" } else { "/identifier.html" }
     }
 
-    /// The path of the comparison of what a dataset held at two times.
+    /// The path of the comparison of a dataset at two times.
     pub fn changes(name: &DatasetName, before: Timestamp, after: Timestamp) -> String {
         format!("/compare/{name}@{before}...{name}@{after}")
     }
 
-    /// The path that leads to the dataset with a DOI.
+    /// The path that redirects to the dataset with a DOI.
     pub fn doi(doi: &Doi) -> String {
         format!("/doi/{}", doi.address().trim_start_matches("https://doi.org/"))
     }
@@ -162,19 +162,19 @@ impl Site {
 /// The greatest number of addresses in a sitemap (sitemaps.org).
 pub const SITEMAP_ADDRESSES: usize = 50_000;
 
-/// The paths that search engines are kept from, because they are costly. The pages of sets are not among
-/// them: citations lead there.
+/// The paths that search engines must not read, because they are costly. The pages of sets are not included,
+/// because citations lead there.
 const COSTLY: [&str; 7] =
     ["/compare", "/check", "/find", "/DI:*/", "/metrics", "/*/history", "/*?"];
 
-/// A dataset, and when the latest of what its page shows was recorded. `None` means that nothing was.
+/// A dataset, and the recording time of the latest content on its page. `None` means that nothing was recorded.
 pub type SitemapEntry = (DatasetName, Option<Timestamp>);
 
-/// The entries of some datasets: the latest change, annotation, confirmation or edit counts.
+/// The sitemap entries of some datasets. The latest change, annotation, confirmation or edit counts.
 ///
 /// # Errors
 ///
-/// The error of a registry: the registry cannot be read.
+/// The registry cannot be read.
 pub fn entries(snapshot: &Snapshot, datasets: &[DatasetRecord]) -> Result<Vec<SitemapEntry>> {
     let edits = snapshot.last_edits(datasets)?;
     let entry = |listed: &DatasetRecord| {
@@ -188,12 +188,13 @@ pub fn entries(snapshot: &Snapshot, datasets: &[DatasetRecord]) -> Result<Vec<Si
     Ok(datasets.iter().map(entry).collect())
 }
 
-/// The addresses of the pages of datasets, as XML: of the first ones, if a sitemap may not have all of them.
+/// The addresses of the pages of datasets, as XML. If a sitemap cannot contain all of them, it contains the
+/// first ones.
 pub fn sitemap(site: &Site, entries: &[SitemapEntry]) -> String {
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
-    // Names have no characters that XML reserves; the public address was checked at the start.
+    // Names contain no characters that XML reserves, and the public address was checked at the start.
     for (name, modified) in entries.iter().take(SITEMAP_ADDRESSES) {
         let address = site.address_or_href(&Site::dataset(name));
         let modified = modified.map(|at| format!("<lastmod>{at}</lastmod>")).unwrap_or_default();
@@ -203,7 +204,7 @@ pub fn sitemap(site: &Site, entries: &[SitemapEntry]) -> String {
     xml
 }
 
-/// Which paths search engines should leave out, and where the sitemap is.
+/// Tells search engines which paths they should leave out, and the address of the sitemap.
 pub fn robots(site: &Site) -> String {
     let base = site.base_path();
     let mut text = String::from("User-agent: *\n");
@@ -240,7 +241,7 @@ mod tests {
             let path = Site::dataset(&"A".parse().unwrap());
             assert_eq!(site.href(&path), href);
             assert_eq!(site.canonical(&path), url.map(|url| format!("{url}{path}")));
-            // The address that a program listens at is not one to be found at.
+            // The address on which a program listens is not canonical.
             let listening = Some("http://127.0.0.1:8000".to_owned());
             let serves = Serves::Everything { is_public: false };
             assert_eq!(Site { public_url: listening, serves, ..site }.canonical(&path), None);

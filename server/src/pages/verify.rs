@@ -1,5 +1,5 @@
-//! What an identifier is and how it is computed, and how a reader checks a copy: its names with the
-//! identifier, and the bytes of its files with the checksums.
+//! Explains what an identifier is and how it is computed, and how a reader checks a copy: the names with the
+//! identifier, and the contents of the files with the checksums.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ use accession::Snapshot;
 use accession::file::Algorithm;
 use accession::{DatasetName, Identifier, Set, Timestamp};
 
-/// The quiet line that explains the words of a page.
+/// The line that explains the terms of a page.
 pub(super) fn means(site: &Site) -> Markup {
     html! {
         p.means {
@@ -24,7 +24,7 @@ pub(super) fn means(site: &Site) -> Markup {
     }
 }
 
-/// The page that says how an identifier is computed.
+/// The page that explains how an identifier is computed.
 pub fn identifier_page(site: &Site) -> String {
     let main = html! {
         div.head {
@@ -82,8 +82,8 @@ pub fn identifier_page(site: &Site) -> String {
     page(site, &head, &main)
 }
 
-/// The rule of identifiers as a shell program that needs only `sort` and `md5sum`, of the names that a
-/// command lists.
+/// The rule of identifiers as a shell program that needs only `sort` and `md5sum`. `listing` is the command
+/// that lists the names.
 fn shell(listing: &str) -> String {
     const RULE: &str = " | LC_ALL=C sort | { h=; while IFS= read -r g; do
   if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
@@ -98,16 +98,16 @@ pub(super) struct CheckedSet<'a> {
     pub set: &'a Set,
     /// Its first and last granules.
     pub ends: &'a Ends,
-    /// The address of its list, which is compressed in files.
+    /// The address of its list. In published files, the list is compressed.
     pub list: &'a str,
-    /// What is known of its files. `None` means nothing.
+    /// The results of checking its files. `None` means that none were recorded.
     pub fixity: Option<&'a Fixity>,
-    /// Whether other datasets hold it too, whose records may differ.
+    /// Whether other datasets hold it, too. Their records may differ.
     pub is_shared: bool,
 }
 
 impl CheckedSet<'_> {
-    /// What a reader does with the set: its list, and the sections below that check and cite it.
+    /// The buttons for the set: its list, and the sections below that check and cite it.
     pub fn actions(&self) -> Markup {
         let size = match self.list.ends_with(".gz") {
             true => "gzip".to_owned(),
@@ -124,13 +124,13 @@ impl CheckedSet<'_> {
         }
     }
 
-    /// The name under which a browser saves its list.
+    /// The file name under which a browser saves its list.
     fn list_name(&self) -> String {
         let ending = if self.list.ends_with(".gz") { "txt.gz" } else { "txt" };
         format!("DI_{}.{ending}", self.set.identifier())
     }
 
-    /// The section on checking a copy of it.
+    /// The section on checking a copy.
     pub fn section(&self, site: &Site) -> Markup {
         let identifier = self.set.identifier();
         let listing = if self.ends.are_paths() { r"find . -type f -printf '%P\n'" } else { "ls" };
@@ -145,7 +145,7 @@ impl CheckedSet<'_> {
                     (listing) " | accession compare " span { "DI:" (identifier) } " -"
                 }))
                 (drop_area(identifier, self.set.granule_count(), self.list))
-                // That of no names is computed by the program only.
+                // The shell program cannot compute the identifier of an empty set.
                 @if self.set.granule_count() > 0 {
                     details {
                         summary { "Without the program: sort and md5sum" }
@@ -168,7 +168,8 @@ impl CheckedSet<'_> {
     }
 }
 
-/// Where a listing is dropped, which the script compares with a set. Its list is at an address, or at none.
+/// The area where a reader drops a listing, which the script compares with a set. `list` is the address of the
+/// set's list, or empty.
 pub(super) fn drop_area(identifier: Identifier, granules: u64, list: &str) -> Markup {
     html! {
         div.drop hidden data-identifier=(identifier) data-granules=(granules) data-list=(list) {
@@ -182,26 +183,26 @@ pub(super) fn drop_area(identifier: Identifier, granules: u64, list: &str) -> Ma
     }
 }
 
-/// How a reader checks the bytes of the files of a dataset, and what its archive's checks found.
+/// How a reader checks the contents of the files of a dataset, and the results of the archive's own checks.
 #[derive(Debug)]
 pub struct Fixity {
-    /// The algorithm of the first checksums that are recorded. `None` means that they are sizes only.
+    /// The algorithm of the first recorded checksums. `None` means that only sizes are recorded.
     algorithm: Option<Algorithm>,
-    /// Whether files of the dataset were checked, and since when all that were held then were. `None` means
-    /// never.
+    /// Whether files of the dataset were checked, and the time since which all files that were then held have
+    /// been checked. `None` means that no file was checked.
     checked: Option<Option<Timestamp>>,
-    /// How many files of the dataset are not as they are recorded.
+    /// The number of files of the dataset that differ from their records.
     open: u64,
-    /// The dataset whose records these are.
+    /// The dataset of these records.
     dataset: DatasetName,
 }
 
 impl Fixity {
-    /// Reads what is known of the files of a dataset. `None` means that nothing is recorded.
+    /// Reads the state of the files of a dataset. `None` means that nothing is recorded.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown).
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has this name.
     pub fn read(snapshot: &Snapshot, dataset: &DatasetName) -> Result<Option<Self>> {
         let Some(algorithm) = snapshot.recorded_algorithm(dataset)? else { return Ok(None) };
         let roots = snapshot.checked_roots(dataset)?;
@@ -213,11 +214,11 @@ impl Fixity {
         Ok(Some(Fixity { algorithm, checked, open, dataset: dataset.clone() }))
     }
 
-    /// How the bytes of a set are checked.
+    /// The section on checking the contents of the files of a set.
     fn section(&self, site: &Site, set: &CheckedSet<'_>) -> Markup {
-        // The program checks one algorithm: the list names it, because a part of the set may have others.
+        // The program checks one algorithm. The list must name it, because parts of the set may have others.
         let tool = self.algorithm.as_ref().and_then(|it| Some((it, tool(it)?)));
-        // An identifier means its latest set, which may have other bytes.
+        // An identifier alone means its latest set, whose files may differ.
         let (identifier, digest) = (set.set.identifier(), set.set.digest());
         let (mut query, path) = match set.is_shared {
             true => {
@@ -265,7 +266,7 @@ impl Fixity {
     }
 }
 
-/// The program of GNU coreutils that checks a list of checksums. `None` means that there is none.
+/// The program of GNU coreutils that checks a list of checksums. `None` means that none does.
 fn tool(algorithm: &Algorithm) -> Option<&'static str> {
     match algorithm {
         Algorithm::Md5 => Some("md5sum"),

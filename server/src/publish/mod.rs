@@ -1,5 +1,5 @@
-//! The pages of published datasets, so that a directory on any web server is a catalogue. What they say
-//! about their site is kept in the directory.
+//! Writes the pages of published datasets, so that a directory on any web server is a catalogue. The directory
+//! also stores the settings of the site.
 
 mod months;
 
@@ -21,23 +21,28 @@ const INDEX: &str = "index.html";
 /// The feed of a directory.
 const FEED: &str = "feed.atom";
 
-/// What search engines ask for, with a public address only.
+/// Files for search engines, written only if the public address is known.
 const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
 
-/// Writes the page and the feed of each dataset that is published in a directory, a page under each former
-/// name that leads to it, the list of the datasets with a feed of all, and the files that pages need; with
-/// the public address of the site, also `sitemap.xml` and `robots.txt`. Settings that are not given are those
-/// of the run before.
+/// Writes the pages of a published directory:
 ///
-/// A dataset of the registry that was not published into the directory gets no page, and those of the
-/// datasets in `left_out`, which could not be published now, stay as they are. The pages of
-/// the others are made anew each time: one takes a pass over the history of its dataset.
+/// - the page and the feed of each dataset that is published in it
+/// - under each former name of a dataset, a page that leads to it
+/// - the list of the datasets, with a feed of all of them
+/// - the files that pages need
+/// - if the public address of the site is known, `sitemap.xml` and `robots.txt`
+///
+/// Missing settings are those of the previous run.
+///
+/// A dataset of the registry that was not published into the directory gets no page. The pages of datasets in
+/// `left_out`, which could not be published now, stay unchanged. All other pages are written again each time,
+/// which costs one pass over the history of each dataset.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::PublishedDamaged`](accession::ErrorKind::PublishedDamaged): the settings that are kept; those of
-/// the registry and of its files.
+/// [`ErrorKind::PublishedDamaged`](accession::ErrorKind::PublishedDamaged): the stored settings are damaged.
+/// Also errors of the registry and of its files.
 pub fn publish_pages(
     registry: &Registry,
     directory: &Path,
@@ -49,7 +54,7 @@ pub fn publish_pages(
     let before = directory.description()?.unwrap_or_default();
     let description = settings.applied_to(&before);
     let site_at = |depth| settings.site(&description, depth);
-    // Who recorded a change is not published.
+    // The names of people who recorded changes are not published.
     let registry = registry.public_view(DatasetFilter::All);
     let published = published(&registry, &directory)?;
     let (site, months) = (site_at(2), site_at(3));
@@ -63,7 +68,8 @@ pub fn publish_pages(
         write_months(&registry, listed, &cited, &months, (&directory, &index))?;
         for former in &listed.former_names {
             directory.write(&format!("datasets/{former}/{INDEX}"), &moved(&site, name))?;
-            // They would never end. Their addresses lead, by 404.html, to the months under the present name.
+            // Months under a former name are no longer updated, so the last period would never end. `404.html`
+            // redirects their addresses to the months under the current name.
             let path = months::directory_of(former);
             for month in directory.names(&path)? {
                 directory.remove(&format!("{path}/{month}"))?;
@@ -76,7 +82,7 @@ pub fn publish_pages(
     for (path, text) in &site_files(&registry, &root, published, now)? {
         directory.write(path, text)?;
     }
-    // Only what an earlier run wrote is removed.
+    // Only files that an earlier run wrote are removed.
     if before.public_url.is_some() && description.public_url.is_none() {
         [SITEMAP, ROBOTS].into_iter().try_for_each(|name| directory.remove(name).map(drop))?;
     }
@@ -94,7 +100,7 @@ fn published(registry: &Registry, directory: &SiteDirectory) -> Result<Vec<Datas
     Ok(published)
 }
 
-/// The page of a dataset and its feed, by their names.
+/// The page of a dataset and its feed, each with its file name.
 fn dataset_files(
     registry: &Registry,
     name: &DatasetName,
@@ -107,7 +113,7 @@ fn dataset_files(
     Ok([(INDEX, page.html(site)), (FEED, feed)])
 }
 
-/// The files of the site that belong to no dataset, by their paths below its root. Withdrawn datasets are
+/// The files of the site that belong to no dataset, each with its path below the root. Withdrawn datasets are
 /// not listed.
 fn site_files(
     registry: &Registry,
@@ -143,22 +149,22 @@ fn site_files(
     Ok(files)
 }
 
-/// What the pages say about their site. What is kept is what an earlier run was given.
+/// Settings of the site for its pages. Unchanged settings are those of an earlier run.
 #[derive(Debug, Clone, Default)]
 pub struct SiteSettings {
     /// The address at which readers reach the directory, without the slash at its end.
     pub public_url: Edit<String>,
-    /// The name of the site. Without one, it is [`Site::DEFAULT_NAME`].
+    /// The name of the site. Without a name, it is [`Site::DEFAULT_NAME`].
     pub name: Edit<String>,
     /// How to reach the people who run it.
     pub contact: Edit<String>,
-    /// The address of the site that resolves identifiers, for datasets whose records do not name it. `None`
-    /// means the public address. It is not kept.
+    /// The address of the site that resolves identifiers, for datasets whose metadata do not name one. `None`
+    /// means the public address. It is not stored.
     pub resolver: Option<String>,
 }
 
 impl SiteSettings {
-    /// What is recorded after a run with these settings.
+    /// The description of the site after a run with these settings.
     fn applied_to(&self, before: &SiteDescription) -> SiteDescription {
         let mut description = before.clone();
         self.public_url.clone().apply_to(&mut description.public_url);
@@ -167,7 +173,7 @@ impl SiteSettings {
         description
     }
 
-    /// The site whose pages are so many directories below its root.
+    /// The site for pages that are `depth` directories below its root.
     fn site(&self, description: &SiteDescription, depth: usize) -> Site {
         let SiteDescription { public_url, name, contact } = description.clone();
         Site {

@@ -1,4 +1,4 @@
-//! The months of the history of a dataset, with an anchor for each set, where only files are served.
+//! Writes the months of the history of a dataset, with an anchor for each set, for sites that consist of files.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -15,7 +15,7 @@ pub(super) fn directory_of(name: &DatasetName) -> String {
     format!("datasets/{name}/history")
 }
 
-/// Writes the months of a dataset with its cited subsets. Costs a pass over its history.
+/// Writes the months of a dataset with its cited subsets. Costs one pass over its history.
 pub(super) fn write_months(
     registry: &Registry,
     listed: &DatasetRecord,
@@ -28,7 +28,7 @@ pub(super) fn write_months(
     let subsets = subsets_by_month(registry, cited, site)?;
     let mut history = registry.history(name, &HistoryOptions::new()).peekable();
     let mut sums = Vec::new();
-    // Consecutive instances with one identifier are one period: its identifier, and when it began.
+    // Consecutive instances with the same identifier are one period. This is its identifier, and when it began.
     let mut period: Option<(Identifier, Timestamp)> = None;
     while let Some(instances) = next_month(&mut history)? {
         let first = instances.first().map(|first| first.identifier);
@@ -59,7 +59,7 @@ pub(super) fn write_months(
     directory.write(&format!("{path}/index.html"), &months_page(site, listed, &sums))
 }
 
-/// The cited subsets, each with its citation, by the month in which the set was in force of which it is.
+/// The cited subsets with their citations, by the month in which their parent set was in force.
 fn subsets_by_month(
     registry: &Registry,
     cited: &[Set],

@@ -1,4 +1,4 @@
-//! `/check`: pasted citations.
+//! `/check`: verdicts on pasted citations.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use accession::citation::{Checker, CitationVerdict};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
-/// How many intervals of a citation are listed.
+/// The greatest number of intervals that are listed for a citation.
 const LISTED_INTERVALS: usize = 20;
 
-/// The form, or the check of a short text in `?text=`.
+/// The form, or the verdicts on a short text in `?text=`.
 pub async fn check(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let format = request.format(&OFFERED)?;
     let text = request.parameter("text").unwrap_or_default().into_owned();
@@ -35,7 +35,7 @@ pub async fn check(State(state): State<App>, request: Request) -> Result<Respons
     verdicts(&state, format, text).await
 }
 
-/// The check of a longer text, from the form or as plain text.
+/// The verdicts on a longer text, from the form or as plain text.
 pub async fn check_text(
     State(state): State<App>,
     request: Request,
@@ -65,7 +65,7 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
         let mut checker = Checker::new(&reading.registry)?;
         let (mut cited, mut asked) = (Vec::new(), 0);
         for pasted in Reference::find_all(&read).iter().flat_map(Reference::citations_and_dois) {
-            // A long list has DOIs of many datasets elsewhere.
+            // A long list may contain DOIs of many datasets elsewhere, so the number of look-ups is limited.
             asked += usize::from(!pasted.names_set());
             if pasted.names_set() || (asked <= most && checker.is_checkable(&pasted)?) {
                 cited.push(pasted);
@@ -104,8 +104,8 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
     Ok(list(format, &page.quoted, None, || page.html(&state.site), || object))
 }
 
-/// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
-/// size of those that are listed is subtracted from `room`.
+/// A verdict with some of its intervals, because one set can be in thousands of datasets, each with a note.
+/// Subtracts the size of the listed intervals from `room`.
 fn shortened(verdict: CitationVerdict, room: &mut usize) -> Quoted {
     let interval_count = verdict.intervals.rows.len() as u64;
     let listed = verdict.intervals.rows.iter().take(LISTED_INTERVALS).take_while(|row| {

@@ -1,4 +1,4 @@
-//! `/compare/LEFT...RIGHT`: two sets.
+//! `/compare/LEFT...RIGHT`: compares two sets.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -13,10 +13,11 @@ use accession::{GranuleId, SetSpec};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
-/// How many granules the page lists, and how long their names are in all: it has at most 32,000 bytes.
+/// The greatest number of granules on the HTML page, and the total length of their names: the page has at most
+/// 32,000 bytes.
 const SHOWN: [usize; 2] = [200, 11_000];
 
-/// How many granules a page for programs lists, and may list.
+/// The default and the greatest number of granules in other formats.
 const LISTED: (u32, u32) = (1_000, 100_000);
 
 /// Compares two sets.
@@ -53,7 +54,7 @@ pub async fn comparison(
     Ok(list(format, rows, next, html, || page.json(next)))
 }
 
-/// `/compare?left=…&right=…`, as a form sends it.
+/// Redirects from `/compare?left=…&right=…`, the address that a form requests.
 pub async fn form(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let side = |name: &str| {
         let side = request.parameter(name).filter(|side| !side.is_empty());
@@ -71,7 +72,7 @@ fn escaped(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
-/// One side: a set as the command line reads it, but not a file.
+/// Parses one side: a set in the syntax of the command line, but not a file.
 fn side(text: &str) -> Result<SetSpec, Problem> {
     text.parse().map_err(|error| Problem::usage(format!("{text}: {error}.")))
 }

@@ -1,5 +1,10 @@
-//! `/datasets/NAME/`, a dataset now; `/datasets/NAME@TIME`, as it was held at a time; and `/DI:…`, a set of
-//! granules, wherever it was held; and `/DI:…/proof`, what was stated of it. `/doi/10.…` leads to a dataset.
+//! The pages of datasets and sets:
+//!
+//! - `/datasets/NAME/`: a dataset now
+//! - `/datasets/NAME@TIME`: the set that a dataset held at a time
+//! - `/DI:…`: a set of granules in all datasets that held it
+//! - `/DI:…/proof`: the proof of statements about a set
+//! - `/doi/10.…`: redirects to a dataset
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -52,7 +57,7 @@ pub async fn feed(
     Ok(of_type(ATOM, feed.atom(&state.site), CachePolicy::Shared))
 }
 
-/// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
+/// Shows an instance, or redirects from `/datasets/NAME` to the page of the dataset.
 pub async fn instance(
     State(state): State<App>,
     Segments(segment): Segments<String>,
@@ -77,7 +82,7 @@ pub async fn instance(
     respond_set(&state, format, read.await?)
 }
 
-/// Leads to the dataset with a DOI: of several, to the first by name.
+/// Redirects to the dataset with a DOI. If several have it, to the first by name.
 pub async fn doi(
     State(state): State<App>,
     Segments(text): Segments<String>,
@@ -97,7 +102,7 @@ pub async fn doi(
     Err(Rejection::see_other(target))
 }
 
-/// The formats of such a page, the page itself first.
+/// The formats of such a page. HTML is the first.
 fn formats(others: &[Format]) -> Vec<Format> {
     let mut formats = vec![Format::Html, Format::Json];
     formats.extend(others);
@@ -105,12 +110,12 @@ fn formats(others: &[Format]) -> Vec<Format> {
     formats
 }
 
-/// A page in one of its formats, with its links in the header. A citation has the same bytes as the command
-/// line prints, but CSL-JSON is one object, as resolvers of DOIs send it.
+/// Responds with a page in one of its formats, with its links in the header. A citation has the same bytes as
+/// on the command line, except that CSL-JSON is one object, as resolvers of DOIs send it.
 ///
 /// # Errors
 ///
-/// A citation is asked for, and there is nothing to cite.
+/// A citation is requested, and there is nothing to cite.
 fn respond(
     format: Format,
     record: &DatasetMetadata,
@@ -131,7 +136,7 @@ fn respond(
     Ok(with_links(in_format(format, content, CachePolicy::Shared), links))
 }
 
-/// The page of a set in one of its formats.
+/// Responds with the page of a set in one of its formats.
 fn respond_set(state: &App, format: Format, page: SetPage) -> Result<Response, Rejection> {
     let page = page.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
@@ -141,8 +146,8 @@ fn respond_set(state: &App, format: Format, page: SetPage) -> Result<Response, R
     Ok(if page.is_unlisted() { unlisted(response) } else { response })
 }
 
-/// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
-/// the response leads to the same page under the present name.
+/// Reads something of a dataset by its current name. If the request uses a former name or another letter case,
+/// it is redirected to the same page under the current name.
 pub async fn read_present<T: Send + 'static>(
     state: &App,
     request: &Request,
@@ -173,14 +178,14 @@ pub async fn read_present<T: Send + 'static>(
     Err(Rejection::Redirect(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
 }
 
-/// The identifier that a segment of a path has.
+/// Parses the identifier in a segment of a path.
 ///
 /// # Errors
 ///
 /// The segment has no identifier, or the text after `DI:` is not one.
 fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
     let Some((prefix, _)) = segment.split_once(':') else {
-        // The digits alone, as some journals print them, lead to the set.
+        // The digits alone, as some journals print them, are accepted.
         let is_hex = segment.len() == 32 && segment.bytes().all(|byte| byte.is_ascii_hexdigit());
         return segment.parse().ok().filter(|_| is_hex).ok_or_else(Problem::not_found);
     };
@@ -195,11 +200,11 @@ fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
     })
 }
 
-/// The identifier in the path of a request, which otherwise leads to that path as it is written here.
+/// Parses the identifier in the path of a request. If the path is not canonical, the request is redirected.
 ///
 /// # Errors
 ///
-/// Those of a path with none.
+/// Those of a path without an identifier.
 fn identifier_of(state: &App, segment: &str, request: &Request) -> Result<Identifier, Rejection> {
     let identifier = identifier_in(segment)?;
     let path = match request.path().trim_start_matches('/').split_once('/') {
@@ -212,19 +217,20 @@ fn identifier_of(state: &App, segment: &str, request: &Request) -> Result<Identi
     }
 }
 
-/// The set of a request: the identifier or the digest in its path, `?digest=`, `?dataset=` and `?at=`.
+/// The set that a request names: by the identifier or digest in its path, `?digest=`, `?dataset=` and `?at=`.
 #[derive(Clone)]
 pub struct SetRequest {
     /// The set.
     pub selection: Selection,
     /// The time in the query.
     pub at: Option<Moment>,
-    /// The identifier in the path, and the digest in the query, which its set must have had.
+    /// The identifier in the path, and the digest in the query. The set with this identifier must have had this
+    /// digest.
     digest: Option<(Identifier, DigestPrefix)>,
 }
 
 impl SetRequest {
-    /// Checks that the identifier had the digest in the query, if there is one.
+    /// Checks that the set with the identifier had the digest in the query, if there is one.
     ///
     /// # Errors
     ///
@@ -247,11 +253,11 @@ impl SetRequest {
     }
 }
 
-/// The set of a request.
+/// Parses the set that a request names.
 ///
 /// # Errors
 ///
-/// The path has neither an identifier nor a digest, or a parameter is not valid.
+/// The path contains neither an identifier nor a digest, or a parameter is invalid.
 pub fn set_of(state: &App, segment: &str, request: &Request) -> Result<SetRequest, Rejection> {
     let at = request.parameter("at").filter(|at| !at.is_empty());
     let at = at.map(|at| moment(&at, state.now())).transpose()?;
@@ -267,7 +273,7 @@ pub fn set_of(state: &App, segment: &str, request: &Request) -> Result<SetReques
     Ok(SetRequest { selection, at, digest: digest.map(|digest| (identifier, digest)) })
 }
 
-/// The proof of what was stated of a set.
+/// Sends the proof of the statements about a set.
 pub async fn proof(
     State(state): State<App>,
     Segments(segment): Segments<String>,
@@ -315,8 +321,8 @@ pub async fn set(
     }
 }
 
-/// Leads to the latest instance with a digest, or to the page of the subset that has it, whose identifier
-/// subsets with other digests may have, too.
+/// Redirects to the latest instance with a digest, or to the page of the subset with it. The page of a subset
+/// has the digest as a parameter, because subsets with other digests may have the same identifier.
 async fn of_digest(state: &App, request: &Request, text: &str) -> Result<Response, Rejection> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
         let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:, of which the first 12 are enough.";
@@ -334,7 +340,7 @@ async fn of_digest(state: &App, request: &Request, text: &str) -> Result<Respons
     Err(Rejection::see_other(state.site.href(&target)))
 }
 
-/// Where and when a set was in force.
+/// The datasets and periods in which a set was in force.
 #[derive(Serialize)]
 struct Intervals<'a> {
     identifier: Identifier,
@@ -343,14 +349,15 @@ struct Intervals<'a> {
     next: Option<&'a str>,
 }
 
-/// The row after which a page of intervals begins: an instance or, after all of them, so many subsets of a dataset.
+/// The row after which a page of intervals begins: an instance or, after all instances, a number of subsets of
+/// a dataset.
 enum After {
     Instance(DatasetName, Timestamp),
     Subsets(DatasetName, usize),
 }
 
 impl After {
-    /// Reads the parameter: `NAME@TIMESTAMP`, or `NAME/NUMBER` of subsets.
+    /// Parses the parameter: `NAME@TIMESTAMP`, or `NAME/NUMBER` for subsets.
     fn read(request: &Request) -> Result<Option<Self>, Problem> {
         let Some(after) = request.parameter("after").filter(|after| !after.is_empty()) else {
             return Ok(None);
@@ -366,7 +373,8 @@ impl After {
     }
 }
 
-/// A page of intervals: where and when a set was in force, then the subsets that were cited with its identifier.
+/// Reads a page of intervals: the periods in which the set was in force, then the subsets that were cited with
+/// its identifier. Also returns the position of the next page.
 fn read_intervals(
     snapshot: &Snapshot,
     identifier: Identifier,
@@ -391,9 +399,9 @@ fn read_intervals(
             last.map(|last| format!("{}@{}", last.set.dataset(), last.set.instance().timestamp));
         return Ok((resolved, after));
     }
-    // They are in order of their datasets, and those of a dataset in the order in which they were cited.
+    // Subsets are in order of their datasets, and those of a dataset in the order of their first citation.
     let mut position: Option<(DatasetName, usize)> = None;
-    // Each costs a look-up.
+    // Each subset costs a look-up.
     let most = match after {
         Some(After::Subsets(..)) => usize::MAX,
         _ => limit as usize - resolved.len() + 1,
@@ -422,7 +430,7 @@ fn read_intervals(
     Ok((resolved, None))
 }
 
-/// The intervals as rows.
+/// Responds with the intervals as rows.
 async fn intervals(
     state: &App,
     request: &Request,
@@ -460,7 +468,7 @@ async fn intervals(
     Ok(with_links(response, own_links))
 }
 
-/// The page, and the formats of its citation.
+/// Responds with the page or a citation.
 async fn page(
     state: &App,
     identifier: Identifier,

@@ -1,10 +1,13 @@
-//! The lists of a set: `/DI:…/granules`, its ids; `/DI:…/urls`, the addresses of its granules;
-//! `/DI:…/checksums`, the checksums of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its
-//! canonical list, whose SHA-256 is the digest.
+//! The lists of a set:
 //!
-//! A whole list is streamed: a part is read while the client takes the previous one. The list is proved at its
-//! end. If the proof fails, the connection is cut before the last chunk, so that nobody takes
-//! the list for a whole one.
+//! - `/DI:…/granules`: its ids
+//! - `/DI:…/urls`: the addresses of its granules
+//! - `/DI:…/checksums`: the checksums of its files, in the format of `sha256sum --check`
+//! - `/DI:…/list`: its canonical list, whose SHA-256 is the digest
+//!
+//! A whole list is streamed: the next part is read while the client receives the previous one. The list is
+//! verified at its end. If that fails, the connection is cut before the last chunk, so that no client mistakes
+//! the list for a complete one.
 
 use std::io;
 use std::sync::Arc;
@@ -35,19 +38,19 @@ use accession::history::{DigestPrefix, IdPage};
 use accession::{DatasetName, GranuleId, Identifier, Pattern, Set};
 use accession::{Granule, Registry, Selection};
 
-/// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
+/// The length at which a part of a list ends, in bytes. A client that stops reading keeps one part in memory.
 const PART_BYTES: usize = 32 * 1_024;
 
-/// The greatest number of granules that a page with patterns looks at.
+/// The greatest number of granules that are examined for a page with patterns.
 const SEARCHED_GRANULES: usize = 4_096;
 
-/// How many granules and files were left out, since they have no checksum of the algorithm.
+/// The number of granules and files that were left out, because they have no checksum of the algorithm.
 const LEFT_OUT: HeaderName = HeaderName::from_static("accession-left-out");
 
 /// The version of the formats of a list, for its ETag.
 const LIST_VERSION: u32 = 1;
 
-/// Lists the ids of a set: all of them, or a page after one of them.
+/// Lists the ids of a set: all of them, or one page.
 pub async fn granules(
     State(state): State<App>,
     Segments(segment): Segments<String>,
@@ -61,7 +64,7 @@ pub async fn granules(
     list(&state, &request, set, query).await
 }
 
-/// Leads to the ids of the set with a digest, which are those of its identifier.
+/// Redirects to the ids of the set with a digest, which are those of its identifier.
 async fn of_digest(
     state: &App,
     request: &Request,
@@ -75,7 +78,7 @@ async fn of_digest(
     Err(Rejection::see_other(state.site.href(&request.with_query(&path))))
 }
 
-/// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
+/// Lists the addresses of the granules of a set, if its dataset states where they can be fetched.
 pub async fn urls(
     State(state): State<App>,
     Segments(segment): Segments<String>,
@@ -132,7 +135,7 @@ async fn list(
     stream((state, request), kind, &tag, cost, open).await
 }
 
-/// A page of a list, and the address of the next one.
+/// Responds with a page of a list, and the address of the next one.
 async fn page(
     state: &App,
     request: &Request,
@@ -148,8 +151,8 @@ async fn page(
     Ok(with_links(in_format(format, content, policy), next))
 }
 
-/// Reads a page, which ends by rows or by bytes. The id after which the list goes on is returned unless it has
-/// ended.
+/// Reads a page, which is limited in rows and in bytes. If the list continues, the last id of the page is
+/// returned.
 fn read_page(
     reading: &RegistryReading,
     set: &SetRequest,
@@ -169,7 +172,7 @@ fn read_page(
                 return Ok((content, last));
             }
             looked_at += 1;
-            // Every id was checked when its page was made.
+            // Every id was checked when it was read.
             last = GranuleId::new(granule_id).ok();
             if query.selects(granule_id) {
                 query.write_one(&mut content, granule_id);
@@ -180,18 +183,18 @@ fn read_page(
     Ok((content, None))
 }
 
-/// Which ids are sent, and how.
+/// The ids to send, and their format.
 struct GranuleQuery {
     format: Format,
     patterns: Vec<Pattern>,
-    /// The addresses that are sent instead of the ids. An id without one is left out.
+    /// The template of addresses that are sent instead of ids. An id without an address is left out.
     urls: Option<GranuleUrl>,
     after: Option<GranuleId>,
     limit: Option<u64>,
 }
 
 impl GranuleQuery {
-    /// The query of a request.
+    /// Parses the query of a request.
     fn read(request: &Request, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
         let format = request.format(&[Format::Lines, Format::JsonLines])?;
         let refused = || Problem::usage("The parameter limit is a number of at least 1.");
@@ -203,17 +206,17 @@ impl GranuleQuery {
         Ok(GranuleQuery { format, patterns: request.patterns()?, urls, after, limit })
     }
 
-    /// Whether a page is wanted, and not the whole list.
+    /// Whether one page is requested, and not the whole list.
     fn is_page(&self) -> bool {
         self.after.is_some() || self.limit.is_some()
     }
 
-    /// Where granules are fetched can change.
+    /// The addresses of granules can change, but the ids of a set cannot.
     fn policy(&self) -> CachePolicy {
         if self.urls.is_some() { CachePolicy::Shared } else { CachePolicy::Immutable }
     }
 
-    /// The ETag of the list, which depends on the identifier, on the request, and on how it is written.
+    /// The ETag of the list. It depends on the identifier, the request, and the version of the format.
     fn tag(&self, identifier: Identifier, request: &Request) -> String {
         use sha2::{Digest, Sha256};
         let tag = format!("{identifier}-{}.{LIST_VERSION}", self.format.name());
@@ -231,7 +234,7 @@ impl GranuleQuery {
         self.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id))
     }
 
-    /// Writes the ids of a page that are selected.
+    /// Writes the selected ids of a page.
     fn write(&self, content: &mut Vec<u8>, ids: &IdPage) {
         if self.patterns.is_empty() && self.urls.is_none() && self.format == Format::Lines {
             content.extend_from_slice(ids.as_lines().as_bytes());
@@ -244,7 +247,7 @@ impl GranuleQuery {
 
     fn write_one(&self, content: &mut Vec<u8>, granule_id: &str) {
         let Some(template) = &self.urls else { return write(content, self.format, granule_id) };
-        // Every id was checked when its page was made.
+        // Every id was checked when it was read.
         let address = GranuleId::new(granule_id).ok().and_then(|id| template.address_of(&id));
         let text = match (self.format, address) {
             (Format::JsonLines, address) => line(&json!({ "granule": granule_id, "url": address })),
@@ -271,7 +274,7 @@ fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
 #[derive(Clone)]
 enum Lines {
     Canonical,
-    /// The checksums of an algorithm. `None` means the usual one, which follows from what is recorded.
+    /// The checksums of one algorithm. `None` means the usual one among the recorded checksums.
     Checksums(Option<Algorithm>),
 }
 
@@ -294,7 +297,7 @@ pub async fn canonical(
     files(&state, &segment, &request, Lines::Canonical).await
 }
 
-/// Sends a list of what is recorded of the files of a set.
+/// Sends a list with the recorded checksums of the files of a set.
 async fn files(
     state: &App,
     segment: &str,
@@ -318,7 +321,8 @@ async fn files(
     if let Some(known) = known(request, kind, &tag) {
         return Ok(known);
     }
-    // What is left out is in a header, and an empty list is a problem: so the files are counted first.
+    // The files are counted before the response, because the number of omitted ones is in a header, and an
+    // empty list is an error.
     let counted = Arc::clone(&set);
     let count = state.source.work(Cost::Search, move |reading| {
         let algorithm = algorithm.clone();
@@ -339,8 +343,8 @@ async fn files(
 }
 
 impl Lines {
-    /// The ETag of the list, of all that decides it. A digest does not cover the weaker checksums of a file, so
-    /// that equal ones may have other lists.
+    /// The ETag of the list, which depends on everything that determines its bytes. A digest does not cover the
+    /// weaker checksums of a file, so sets with equal digests may have different lists.
     fn tag(&self, set: &Set) -> String {
         let (digest, instance) = (set.digest(), set.instance());
         let algorithm = match self {
@@ -355,7 +359,7 @@ impl Lines {
 /// The ids of granules, in pages.
 type IdPages = Box<dyn Iterator<Item = Result<IdPage>> + Send>;
 
-/// A list that is read part by part.
+/// A list that is read in parts.
 enum List {
     Granules(IdPages, Arc<GranuleQuery>),
     Canonical(FileList),
@@ -363,7 +367,7 @@ enum List {
 }
 
 impl List {
-    /// Reads the next part. It is empty only if the list has ended, and was proved.
+    /// Reads the next part. It is empty only if the list has ended and was verified.
     fn read(&mut self) -> Result<Vec<u8>> {
         let mut content = Vec::new();
         while content.len() < PART_BYTES {
@@ -400,7 +404,8 @@ fn write_checksums(content: &mut Vec<u8>, granule: &Granule, algorithm: &Algorit
     }
 }
 
-/// The response that becomes a confirmation: the client has the list with this ETag. `None` means that it does not.
+/// The response that becomes 304 (Not Modified), if the client has cached the list with this ETag. `None` means
+/// that it has not.
 fn known(
     request: &Request,
     (format, policy): (Format, CachePolicy),
@@ -409,8 +414,8 @@ fn known(
     request.names(tag).then(|| response::list(format, tag, policy, Body::empty()))
 }
 
-/// Sends a list while it is read. Its first part is read before the response begins, so that most problems have
-/// a status of their own.
+/// Streams a list while it is read. Its first part is read before the response begins, so that most problems
+/// have their own status.
 async fn stream(
     (state, request): (&App, &Request),
     (format, policy): (Format, CachePolicy),
@@ -433,7 +438,8 @@ async fn stream(
     });
     let (first, list) = read.await?;
     let unread = Unread { state: Arc::clone(state), deadline, cost, list };
-    // The next part is read while the client takes the previous one. It stops if the client goes away.
+    // The next part is read while the client receives the previous one. Reading stops if the client
+    // disconnects.
     let next = tokio::spawn(unread.next());
     let rest = try_unfold((next, waiting), async |(next, waiting)| {
         let read = next.await.map_err(io::Error::other)??;
@@ -443,7 +449,7 @@ async fn stream(
     Ok(response::list(format, tag, policy, Body::from_stream(parts)))
 }
 
-/// The rest of a list that is sent.
+/// The unread rest of a list that is being sent.
 struct Unread {
     state: App,
     deadline: Arc<Deadline>,

@@ -1,5 +1,8 @@
-//! Lists, page by page: `/`, the datasets; `/datasets/NAME/history`, the changes of one, newest first;
-//! `/find?granule=`, where a granule was held, or those that begin so.
+//! Lists, in pages:
+//!
+//! - `/`: the datasets
+//! - `/datasets/NAME/history`: the changes of a dataset, newest first
+//! - `/find?granule=`: the periods in which a granule was held, or in which granules with a prefix were
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,28 +24,28 @@ use accession::history::{GranuleQuery, IdentifierPrefix};
 use accession::{DatasetName, Day, Doi, GranuleId, Identifier, Timestamp};
 use accession::{ErrorKind, Result};
 
-/// How many datasets a page for people has.
+/// The number of datasets on an HTML page.
 const PAGE_ROWS: u32 = 50;
 
-/// How many datasets a page for programs has, and may have.
+/// The default and the greatest number of datasets in other formats.
 const LIST_ROWS: (u32, u32) = (200, 1_000);
 
-/// The greatest number of datasets that are counted for a page, or are in the feed.
+/// The greatest number of datasets that are counted for a page or read for the feed.
 const COUNTED_ROWS: u32 = 1_000;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
-/// What is listed.
+/// The parameters of a list.
 struct ListQuery {
     query: String,
-    /// The same with the blanks around it, which an id may have.
+    /// The query with blanks around it, which an id may contain.
     typed: String,
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
 }
 
-/// Lists the datasets, or those that a search finds.
+/// Lists all datasets, or the results of a search.
 pub async fn index(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let format = request.format(&OFFERED)?;
     let typed = request.parameter("q").unwrap_or_default().into_owned();
@@ -80,14 +83,14 @@ pub async fn index(State(state): State<App>, request: Request) -> Result<Respons
     Ok(named_list(format, "datasets", &page.rows, next, || page.html(&state.site, next)))
 }
 
-/// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
-/// the set with which a granule was ingested first. `None` means that it is searched for.
+/// The path of the page that a query names: by an identifier or its first digits, a dataset's name or DOI, or a
+/// granule (the set with which it was ingested first). `None` means that the query is searched for.
 fn named(snapshot: &Snapshot, wanted: &ListQuery) -> Result<Option<String>> {
     let query = wanted.query.as_str();
     if query.is_empty() {
         return Ok(None);
     }
-    // An identifier from a paper leads to its set.
+    // For example, pasted from a paper.
     if let Some(identifier) = identifier_in(query) {
         return Ok(Some(Site::set(identifier)));
     }
@@ -132,7 +135,8 @@ fn identifier_in(query: &str) -> Option<Identifier> {
     }
 }
 
-/// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
+/// The latest changes of all datasets that are not withdrawn as a feed. Only the first `COUNTED_ROWS`
+/// datasets are read.
 pub async fn feed(State(state): State<App>) -> Result<Response, Rejection> {
     let shared = state.clone();
     let read = state.source.read(move |reading| {
@@ -147,7 +151,7 @@ pub async fn feed(State(state): State<App>) -> Result<Response, Rejection> {
 struct List {
     rows: Vec<DatasetRecord>,
     has_more: bool,
-    /// How many datasets there are, and how many granules they hold. `None` means that they are too many.
+    /// The number of datasets, and of the granules that they hold. `None` means that there are too many.
     totals: Option<(u64, u64)>,
 }
 
@@ -173,7 +177,7 @@ fn read_list(
     Ok(List { rows, has_more, totals })
 }
 
-/// How many datasets there are, and how many granules they hold, if they are not too many to be counted.
+/// Counts the datasets, and the granules that they hold. `None` means that there are too many.
 fn totals(snapshot: &Snapshot, withdrawn: Withdrawn) -> Result<Option<(u64, u64)>> {
     let datasets = snapshot.datasets(None, withdrawn, COUNTED_ROWS)?;
     if datasets.len() == COUNTED_ROWS as usize {
@@ -184,7 +188,7 @@ fn totals(snapshot: &Snapshot, withdrawn: Withdrawn) -> Result<Option<(u64, u64)
     Ok(Some((datasets.len() as u64, held)))
 }
 
-/// The datasets after a name that a search finds, at most `limit` of them.
+/// Searches the datasets after a name, and returns at most `limit` of them.
 fn search(
     reading: &RegistryReading,
     snapshot: &Snapshot,
@@ -207,14 +211,14 @@ fn search(
     Ok(found)
 }
 
-/// The size of a dataset as a row.
+/// The size of a dataset as a row, in bytes.
 fn listed_bytes(listed: &DatasetRecord) -> usize {
     let DatasetRecord { dataset, latest, .. } = listed;
     let description = dataset.description.as_ref().map_or(0, |it| it.as_str().len());
     1_024 + description + latest.as_ref().map_or(0, instance_bytes)
 }
 
-/// What is searched for, without regard to case.
+/// The words of a search, without regard to case.
 struct Searched {
     text: String,
     doi: Option<Doi>,
@@ -261,8 +265,8 @@ pub async fn history(
     Ok(named_list(format, "instances", &page.instances, next, || page.html(&state.site, next)))
 }
 
-/// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
-/// before a final `*`.
+/// Finds the datasets and periods in which a granule was held. With a final `*`, finds all granules whose ids
+/// begin with the text before it.
 pub async fn find(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let format = request.format(&[Format::Json, Format::JsonLines])?;
     let text = request.parameter("granule").unwrap_or_default();
@@ -294,6 +298,6 @@ pub async fn find(State(state): State<App>, request: Request) -> Result<Response
         }
         request.next_page(&state.site, &after, u64::from(limit), format)
     });
-    // There is no page for people.
+    // This list has no HTML page.
     Ok(named_list(format, "periods", &periods, next.as_deref(), String::new))
 }

@@ -29,7 +29,7 @@ pub fn router(state: &App) -> Router {
         .with_state(state.clone())
 }
 
-/// Whether subsets are saved at an address, which cannot be read.
+/// Whether an address registers subsets. Such an address cannot be read.
 fn is_of_registration(path: &str) -> bool {
     matches!(path.split('/').collect::<Vec<_>>()[..], ["", "datasets", _name, "subsets"])
 }

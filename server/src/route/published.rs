@@ -1,5 +1,5 @@
-//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read; and
-//! `/statements/…`: the log of statements.
+//! The files that mirrors read: `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`,
+//! `…/annotations.jsonl`; and the log of statements: `/statements/…`.
 
 use std::io;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::state::App;
 use accession::DatasetName;
 use accession::Result;
 
-/// How long a mirror waits while a dataset is published for the first time.
+/// The number of seconds after which a mirror should try again while a dataset is published for the first time.
 const PUBLISHING_SECONDS: u32 = 20;
 
-/// The head: it is looked up whether the dataset has changed, and what is new is published first.
+/// The head. If the dataset has changed, the changes are published first.
 pub async fn head(
     State(state): State<App>,
     Named(name): Named,
@@ -68,7 +68,7 @@ pub async fn segment(
         return Err(Problem::not_found().into());
     }
     let opened = open(&state, name, format!("log/{segment}")).await?;
-    // The last segment grows.
+    // The latest segment grows.
     let (content_type, policy) = if segment.ends_with(".gz") {
         ("application/gzip", CachePolicy::Immutable)
     } else {
@@ -77,24 +77,24 @@ pub async fn segment(
     Ok(file(&request, content_type, opened, policy))
 }
 
-/// The checkpoint, the policy or a tile. Each is made of the rows of the log, which are compared with what
-/// was signed: that costs a pass over the statements.
+/// The checkpoint, the policy or a tile. Each is computed from the rows of the log, which are compared with the
+/// signed checkpoint. That costs a pass over the statements.
 pub async fn statements(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
-    // These paths have nothing that is percent-encoded.
+    // These paths contain no percent-encoding.
     let path = request.path().trim_start_matches("/statements/").to_owned();
     let is_tile = path.starts_with("tile/");
     let read =
         state.source.compare(move |reading| reading.registry.snapshot()?.statement_file(&path));
     let content = read.await?.ok_or_else(Problem::not_found)?;
     Ok(if is_tile {
-        // So many statements or hashes never change.
+        // A tile of this width never changes.
         of_type("application/octet-stream", content, CachePolicy::Immutable)
     } else {
         of_type("text/plain; charset=utf-8", content, CachePolicy::Revalidated)
     })
 }
 
-/// Opens a file of a dataset that is public. One that is not there is published first, if there is one.
+/// Opens a file of a public dataset. If the file does not exist, the dataset is published first.
 async fn open(state: &App, name: DatasetName, file: String) -> Result<Stored, Problem> {
     let (shared, of) = (Arc::clone(state), name.clone());
     let look = move |reading: &RegistryReading| {
@@ -110,7 +110,7 @@ async fn open(state: &App, name: DatasetName, file: String) -> Result<Stored, Pr
     opened.ok_or_else(Problem::not_found)
 }
 
-/// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
+/// Publishes the changes of a dataset. If the request times out, publishing continues.
 async fn publish(state: &App, name: &DatasetName) -> Result<(), Problem> {
     let (shared, wanted) = (Arc::clone(state), name.clone());
     let found = state.source.read(move |reading| {
@@ -134,7 +134,7 @@ async fn publish(state: &App, name: &DatasetName) -> Result<(), Problem> {
         let done = tokio::task::spawn_blocking(work).await;
         Ok(done.map_err(|error| Problem::internal(error.to_string()))??)
     };
-    // A little less than a request may take.
+    // Slightly less than the time limit of the request.
     let time = state.limits.request_time.saturating_sub(Duration::from_secs(2));
     tokio::time::timeout(time, work).await.unwrap_or_else(|_| {
         let detail = "The log of this dataset is being published.".to_owned();

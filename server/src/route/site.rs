@@ -1,5 +1,4 @@
-//! What operators, browsers and search engines need: whether the server works, what it counted, the files of
-//! its pages, the sitemap.
+//! The routes for operators, browsers and search engines: health, metrics, the files of the pages, the sitemap.
 
 use std::time::Duration;
 
@@ -17,18 +16,18 @@ use crate::state::App;
 use accession::Result;
 use accession::dataset::{DatasetRecord, Withdrawn};
 
-/// Whether the registry can be read. It waits for nobody.
+/// Reports whether the registry can be read. It never waits.
 pub async fn health(State(state): State<App>) -> Result<Response, Rejection> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
     Ok(in_format(Format::Json, health.to_string(), CachePolicy::NotStored))
 }
 
-/// How long the counts wait for the registry.
+/// The time for which the metrics wait for the registry.
 const METRICS_TIME: Duration = Duration::from_secs(2);
 
-/// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
-/// not hide the counts.
+/// The metrics of the server and of the datasets, for Prometheus. If the registry cannot be read, only those of
+/// the server are reported.
 pub async fn metrics(State(state): State<App>) -> Response {
     let reported = match state.health.now() {
         Err(_) => None,
@@ -63,22 +62,22 @@ pub async fn file(request: Request) -> Result<Response, Rejection> {
     Ok(of_type(content_type, content, CachePolicy::Shared))
 }
 
-/// How an identifier is computed.
+/// The page that explains how an identifier is computed.
 pub async fn identifier(State(state): State<App>) -> Response {
     in_format(Format::Html, pages::identifier_page(&state.site), CachePolicy::Shared)
 }
 
-/// What search engines leave out.
+/// The paths that search engines should leave out.
 pub async fn robots(State(state): State<App>) -> Response {
     in_format(Format::Lines, pages::robots(&state.site), CachePolicy::Shared)
 }
 
-/// Leads to the list of the datasets, which is at the root.
+/// Redirects to the list of datasets, which is at the root.
 pub async fn datasets(State(state): State<App>) -> Rejection {
     Rejection::permanent(state.site.href("/"))
 }
 
-/// The pages of the datasets.
+/// The addresses of the pages of the datasets.
 pub async fn sitemap(State(state): State<App>) -> Result<Response, Rejection> {
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {

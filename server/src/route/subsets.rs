@@ -32,7 +32,7 @@ struct Selected {
     at: Option<String>,
 }
 
-/// Stores the subset that the body selects, unless it is stored, and leads to it.
+/// Stores the subset that the body selects, unless it is already stored, and sends its address.
 pub async fn register(
     State(state): State<App>,
     Segments(name): Segments<String>,
@@ -66,7 +66,7 @@ pub async fn register(
     Ok((status, location, row).into_response())
 }
 
-/// What a request selects, and of which time.
+/// Parses the members that a request selects, and the time of their set.
 fn selected(
     request: &Request,
     body: &[u8],
@@ -115,8 +115,8 @@ fn selected(
     }
 }
 
-/// The subset that is selected, and whether it was stored. The registry is opened anew: nothing of a
-/// server is held open for writing, and another file may have replaced it.
+/// Stores a subset. The result states whether it is new. The registry is opened for each request, because the
+/// server keeps nothing open for writing, and another file may have replaced the registry.
 fn stored(
     registering: &Registering,
     deadline: &Arc<Deadline>,
@@ -153,7 +153,7 @@ fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
     Problem { retry_after_seconds: u32::try_from(seconds).ok(), ..problem }
 }
 
-/// Why a subset is not stored: what of it is the client's, and what is the registry's.
+/// The reason why a subset is not stored, caused by the client or by the registry.
 fn problem(error: Error) -> Problem {
     let kind = error.kind();
     match kind {

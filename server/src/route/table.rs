@@ -23,7 +23,7 @@ pub struct Route {
     summary: &'static str,
     /// The keys of its [`PARAMETERS`].
     parameters: &'static str,
-    /// Media types of the content, each with its schema. `None` means that the media type says all.
+    /// Media types of the content, each with its schema. `None` means that the media type needs no schema.
     content: Vec<(&'static str, Option<Value>)>,
     /// The values of `?format=`.
     formats: Vec<&'static str>,
@@ -31,7 +31,7 @@ pub struct Route {
     body: Option<Value>,
 }
 
-/// What the formats of pages are, and what they are sent as.
+/// The formats that routes offer.
 const PAGE: &[Format] = &[Format::Html, Format::Json];
 const LIST: &[Format] = &[Format::Html, Format::Json, Format::JsonLines];
 const ROWS: &[Format] = &[Format::Json, Format::JsonLines];
@@ -46,7 +46,7 @@ const TAGS: [(&str, &str); 5] = [
     ("site", "For browsers, search engines and operators."),
 ];
 
-/// The parameters: the key in the table, the name, the place, the description, the schema and an example.
+/// The parameters: the key in the table, the name, the location, the description, the schema and an example.
 const PARAMETERS: &str = r#"
 name | name | path | The name of a dataset. | {"type":"string","maxLength":200,"pattern":"^[A-Za-z0-9][A-Za-z0-9._:-]*$"} | US.FOOL2.002
 instance | name | path | NAME@TIME, or NAME. | {"type":"string","maxLength":240,"pattern":"^[A-Za-z0-9][A-Za-z0-9._:-]*(@[0-9TZ:.+-]+)?$"} | US.FOOL2.002@2001-01-05
@@ -76,8 +76,9 @@ algorithm | algorithm | query | The algorithm of the checksums; without it, sha-
 format | format | query | The format; without it, the header Accept decides. | {}
 "#;
 
-/// The schemas, each with its fields: `name:type`. A type that ends with `?` can be null, `[type]` is an array, a
-/// type with an upper-case letter is another schema, and a field whose name ends with `~` may be absent.
+/// The schemas, each with its fields as `name:type`. A type that ends with `?` can be null, `[type]` is an
+/// array, and a type with an upper-case letter is another schema. A field whose name ends with `~` may be
+/// absent.
 const SCHEMAS: &str = "
 Instance dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation]
 Annotation note:string questionable:boolean recorded:string recorded_by:null
@@ -101,7 +102,7 @@ Comparison identical:boolean? left:ComparedSet right:ComparedSet matched:integer
 Problem type:string title:string status:integer kind:string detail:string hint~:string? instance~:string
 ";
 
-/// All routes. Bodies have limits of their own.
+/// All routes. Routes with bodies limit their lengths themselves.
 pub fn routes(body_bytes: usize) -> Vec<Route> {
     let text = json!({ "type": "string" });
     let form = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
@@ -198,7 +199,7 @@ impl Route {
         Route { parameters, ..self }
     }
 
-    /// Formats of which the client chooses one, and the schema of JSON.
+    /// Adds formats from which the client chooses one, and the schema of JSON.
     fn offers(mut self, formats: &[Format], schema: &str) -> Self {
         for format in formats {
             let schema = (*format == Format::Json).then(|| reference(schema));
@@ -208,13 +209,13 @@ impl Route {
         self
     }
 
-    /// All formats of citations.
+    /// Adds all formats of citations.
     fn cites(self) -> Self {
         let formats: Vec<Format> = citations().collect();
         self.offers(&formats, "")
     }
 
-    /// Content of one media type.
+    /// Adds content of one media type.
     fn sends(mut self, media_type: &'static str) -> Self {
         self.content.push((media_type, None));
         self
@@ -226,7 +227,7 @@ impl Route {
         self
     }
 
-    /// A file, or a part of it.
+    /// Adds a file, which may be sent in part.
     fn file(self, media_type: &'static str) -> Self {
         self.sends(media_type).leads(&[206, 416])
     }
@@ -321,7 +322,7 @@ fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
-/// A type of [`SCHEMAS`].
+/// The JSON schema of a type in [`SCHEMAS`].
 fn kind(text: &str) -> Value {
     if let Some(text) = text.strip_suffix('?') {
         return json!({ "anyOf": [kind(text), { "type": "null" }] });
@@ -358,7 +359,7 @@ pub fn router(body_bytes: usize) -> Router<App> {
         .fold(Router::new(), |router, route| router.route(route.path, route.handler))
 }
 
-/// The description of all routes that this server has.
+/// The OpenAPI description of all routes of this server.
 async fn openapi(State(state): State<App>) -> Response {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes(state.limits.body_bytes) {
