@@ -1,8 +1,8 @@
-//! Checking files, beside `xargs -P sha256sum` over the same files in the same run.
+//! The speed of checking files, compared with `xargs -P sha256sum` over the same files in the same run.
 //!
-//! `cargo bench --bench fixity` checks 1,000,000 small files and 20 GB in 1,000 files;
-//! `cargo bench --bench fixity -- 100000 1000` checks 100,000 small files and 1,000 MB. The files are
-//! made in a temporary directory (`TMPDIR`). Each is read once before, so what is in memory is so for both.
+//! `cargo bench --bench fixity` checks 1,000,000 small files and 20 GB in 1,000 files. `cargo bench --bench
+//! fixity -- 100000 1000` checks 100,000 small files and 1,000 MB. The files are created in a temporary
+//! directory (`TMPDIR`). Each is read once beforehand, so both start with the same files in memory.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -41,7 +41,7 @@ fn measure(what: &str, files: usize, size: impl Fn(usize) -> usize) {
         }
         let mut bytes = Vec::with_capacity(size(n) + 8);
         while bytes.len() < size(n) {
-            // xorshift: content that no file system can compress.
+            // xorshift: data that no file system can compress.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -95,7 +95,7 @@ fn compute(directory: &Path, paths: &[String]) -> Registry {
     registry
 }
 
-/// Reads all files.
+/// Reads all files, and asserts that they are good.
 fn assert_all_good(mut run: FixityRun, files: usize) {
     assert_eq!(run.by_ref().count(), 0);
     assert_eq!(run.finish().unwrap().files, files as u64);
@@ -110,7 +110,7 @@ fn check(directory: &Path, registry: &Registry, files: usize) {
 
 fn xargs(directory: &Path, paths: &[String]) {
     let jobs = std::thread::available_parallelism().unwrap();
-    // Enough processes to keep all cores busy, and few enough that starting them costs nothing.
+    // Enough processes to keep all cores busy, and few enough that the cost of starting them is negligible.
     let at_once = (paths.len() / jobs.get() / 8).clamp(1, 1_000).to_string();
     let mut child = Command::new("xargs")
         .args(["-0", "-P", &jobs.to_string(), "-n", &at_once, "sha256sum"])
@@ -127,7 +127,7 @@ fn xargs(directory: &Path, paths: &[String]) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peak memory of this process. The paths that this benchmark keeps in memory are a part of it.
+/// The peak memory of this process. It includes the paths that this benchmark keeps in memory.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -2,7 +2,7 @@
 
 granules.py CHANGES GRANULES_PER_CHANGE
 
-Each change ingests that many granules, an hour after the change before it. `granules.py 3472 2880`
+Each change ingests this number of granules, an hour after the previous change. `granules.py 3472 2880`
 writes 9,999,360 granules, and `granules.py 13889 7200` writes 100,000,800.
 """
 import datetime

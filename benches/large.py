@@ -1,14 +1,14 @@
-"""Measures the commands that read or write a whole dataset, each beside its limit, in one run.
+"""Measures the commands that read or write a whole dataset, each with its limit, in one run.
 
 large.py ACCESSION [CHANGES GRANULES_PER_CHANGE] [--piped] [--before OTHER]
 
-ACCESSION is the program to measure. The dataset is that of granules.py, by default of 9,999,360
+ACCESSION is the program to measure. The dataset is that of granules.py, by default with 9,999,360
 granules in 3,472 changes. The limits are measured with the shell `sqlite3`. With `--piped`, the table
-is not written to a file but imported from standard input, and what needs a second registry or a
-manifest is left out: for 13889 changes of 7200 granules. On a machine that does other work as well,
-processor time is the figure to compare. `--before` names another build of the program, such as that of
-the commit before: each command is measured with both, in turn, in ROUNDS rounds, with registries that
-each build made itself. The ratios at the end are of the shortest times.
+is imported from standard input instead of a file, and measurements that need a second registry or a
+manifest are left out. This is meant for 13889 changes of 7200 granules. On a machine that does other
+work as well, compare processor times. `--before` names another build of the program, such as that of
+the previous commit. Each command is then measured with both in turn, in ROUNDS rounds, with registries
+that each build created itself. The ratios at the end are those of the shortest times.
 """
 import datetime
 import os
@@ -38,14 +38,14 @@ INSERT INTO granule SELECT dataset_id, granule_id, ingested FROM registry.granul
 """
 
 
-# The shortest time and processor time of each thing that was measured.
+# The shortest time and processor time of each measurement.
 SHORTEST = {}
 
 
 def run(what, command, stdin=None, piped=False, source=None):
-    """Runs a command, whose output goes to /dev/null, or into a pipe, and prints what it took.
+    """Runs a command with its output to /dev/null or into a pipe, and prints its time.
 
-    `source` is a command whose output it reads.
+    `source` is a command whose output is its input.
     """
     begin = time.perf_counter()
     reader = None
@@ -83,17 +83,17 @@ def run(what, command, stdin=None, piped=False, source=None):
 
 
 def ratio(what, numerator, denominator, bound):
-    """Prints the ratio of two things that were measured, as time and processor time."""
+    """Prints the ratio of two measurements, as time and as processor time."""
     of = [SHORTEST[numerator][index] / SHORTEST[denominator][index] for index in (0, 1)]
     print(f"| {what} | {of[0]:.2f} | {of[1]:.2f} | {bound} |", flush=True)
 
 
 def compare_builds(builds, table, changes):
-    """Measures every command with two builds in turn, each with the registry that it made itself."""
+    """Measures every command with two builds in turn, each with the registry that it created itself."""
     state = f"D@{hour(int(changes) - 2)}"
     sizes = {}
     for number in range(ROUNDS):
-        # Whoever is measured second finds no other caches than the first.
+        # The order alternates, so that neither build profits from the caches of the other.
         for build, program in builds[::-1] if number % 2 else builds:
             directory = f"{build}-{number}"
             os.mkdir(directory)
@@ -107,7 +107,7 @@ def compare_builds(builds, table, changes):
                 ("`compare`", ["compare", state, "D", "--summary"]),
                 ("`verify`", ["verify", "--jobs", "1"]),
                 ("`dataset export`", ["dataset", "export", "D", "--output", "manifest.jsonl"]),
-                # What takes milliseconds is measured more often.
+                # Commands that take milliseconds are measured more often.
                 *[("a look-up by date", ["cite", "D@2000-02-01", "--format", "tuple"])] * 20,
                 *[("an append", ["ingest", "D", "--id", f"zzz{it:02}", "--at", "now"]) for it in range(20)],
                 ("a rewind", ["ingest", "D", "--id", "!", "--at", "now"]),
@@ -130,7 +130,7 @@ def time_of(seconds):
 
 
 def hour(number):
-    """The time of a change, by its number from 0."""
+    """The time of a change, by its number, counted from 0."""
     at = datetime.datetime(2000, 1, 1) + datetime.timedelta(hours=number)
     return at.isoformat() + "Z"
 

@@ -25,7 +25,7 @@ fn main() {
     let [small, large] = [MILLION / 10, MILLION].map(|granules| {
         let directory = directory.path().join(granules.to_string());
         std::fs::create_dir(&directory).unwrap();
-        // One granule is missing, one is unexpected, and one has another name, so it is both.
+        // One granule is missing and one is unexpected. A third has another name, so it is both.
         let ids = |other: &'static str, without: usize| {
             let all = (0..granules).filter(move |&n| n != without).map(granule_id);
             all.chain([other.to_owned()])
@@ -78,8 +78,8 @@ fn median(work: impl FnMut()) -> f64 {
     seconds[2]
 }
 
-/// Runs in a separate process. Prints the seconds that reading both lists, comparing and pulling
-/// take, and the peak memory in megabytes.
+/// Runs in a separate process. Prints the seconds for reading both lists, comparing and pulling, and the peak
+/// memory in megabytes.
 fn child(directory: &Path) {
     let mirror = Registry::open(directory.join("mirror.db"), clock()).unwrap();
     let other = Registry::open(directory.join("primary.db"), clock()).unwrap();

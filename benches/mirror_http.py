@@ -1,12 +1,12 @@
-"""Measures what a mirror receives over HTTP, beside other ways to copy a list of granules.
+"""Measures the data that a mirror receives over HTTP, and other ways to copy a list of granules.
 
 mirror_http.py ACCESSION [GRANULES]
 mirror_http.py ACCESSION --memory GRANULES...
 
 ACCESSION is the program to measure, built with --release. The dataset has 1,000,000 granules by default, and
-274 more a day later. Bytes are those of TCP payloads in both directions, counted by a proxy; seconds are wall time.
-nginx, rsync, zsync and casync are measured where they are installed. A bound that is missed is reported, and makes the
-exit status 1.
+274 more a day later. Bytes are those of TCP payloads in both directions, counted by a proxy. Seconds are wall time.
+nginx, rsync, zsync and casync are measured if they are installed. A bound that is missed is reported, and the exit
+status is then 1.
 
 With --memory, the peak memory of the mirror and of the server is measured for each number of granules.
 """
@@ -30,7 +30,7 @@ random.seed(17)
 
 
 class Proxy:
-    """Passes connections on to a port of this machine, and counts bytes and requests."""
+    """Forwards connections to a port of this machine, and counts bytes and requests."""
 
     def __init__(self, port):
         self.upstream, self.bytes, self.requests = port, 0, 0
@@ -70,7 +70,7 @@ def run(*command, accepted=(0,)):
 
 
 def peak_memory(process):
-    """The peak memory so far, in megabytes. The ru_maxrss of a child begins with what this process has."""
+    """The peak memory so far, in megabytes. The ru_maxrss of a child would begin with that of this process."""
     try:
         with open(f"/proc/{process.pid}/status") as status:
             return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1024
@@ -79,7 +79,7 @@ def peak_memory(process):
 
 
 def measure(what, proxy, *command, accepted=(0,), **bounds):
-    """Runs a command, and prints its bytes and seconds beside bounds: `name=(measured / bytes, most)`."""
+    """Runs a command, and prints its bytes and seconds with bounds: `name=(measured / bytes, most)`."""
     before, asked, began = proxy.bytes, proxy.requests, time.perf_counter()
     run(*command, accepted=accepted)
     seconds, moved, requests = time.perf_counter() - began, proxy.bytes - before, proxy.requests - asked
@@ -106,7 +106,7 @@ def free_port():
 
 
 def serve_files(port):
-    """A web server over the directory files: nginx, or Python's, which has no ranges."""
+    """A web server for the directory files: nginx, or Python's, which does not support ranges."""
     if not shutil.which("nginx"):
         return subprocess.Popen([sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1",
                                  "--directory", "files"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -156,7 +156,7 @@ def end(*servers):
 
 
 def diverge(mirror, granules):
-    """Makes three scattered differences in a mirror: one more granule, and two less."""
+    """Makes three scattered differences in a mirror: one granule more, and two less."""
     write("own.txt", [granule(granules // 2) + ".own"])
     write("gone.txt", [granule(7), granule(granules - 7)])
     run(*mirror, "ingest", "US", "--at", "2001-01-05", "own.txt", "--delete", "gone.txt")
@@ -209,7 +209,7 @@ def bytes_and_seconds(granules):
 
 
 def others(before, now, files):
-    """What is used without a registry: a list of ids on a web server, and a copy of it."""
+    """Measures tools that need no registry, with a list of ids on a web server and a copy of it."""
     write("files/list.txt", now), write("old.txt", before)
     url = f"http://127.0.0.1:{files.port}/list.txt"
     measure("curl of the list, then comm", files, "sh", "-c",
@@ -278,7 +278,7 @@ def memory(granules):
 
 def main():
     directory = tempfile.mkdtemp(prefix="accession-bench-")
-    # For the user of nginx.
+    # Lets the user of nginx read the directory.
     os.chmod(directory, 0o755)
     first = None
     for granules in SIZES:

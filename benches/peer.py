@@ -1,4 +1,4 @@
-"""A change without this program: hashlib and sqlite3, hashing the whole chain again."""
+"""Makes a change without this program, with hashlib and sqlite3, hashing the whole chain again."""
 import hashlib
 import sqlite3
 import sys

@@ -1,10 +1,10 @@
-"""Measures how `verify` scales: with jobs for many datasets, and with the number of small datasets.
+"""Measures how `verify` scales with the number of jobs, and with the number of small datasets.
 
 scaling.py ACCESSION [DATASETS GRANULES_PER_DATASET]
 
-Prints the processor time over the wall time of `verify` with one job and with as many as there are
-cores, in five rounds, and their medians; by default with 200 datasets of 20,000 granules. Then it
-prints the time per dataset for 1,000 and for 10,000 datasets of one granule.
+Prints the processor time divided by the wall time of `verify`, with one job and with one job per
+core, in five rounds, and their medians. The default is 200 datasets of 20,000 granules. Then it prints
+the time per dataset for 1,000 and for 10,000 datasets of one granule.
 """
 import os
 import sqlite3
@@ -27,7 +27,7 @@ def measured(command):
 
 
 def many_datasets(accession, registry, datasets, granules):
-    """Creates a registry of datasets with the same granules: one is imported, and copied."""
+    """Creates a registry of datasets with the same granules: one is imported, and then copied."""
     with open("granules.csv", "w") as table:
         table.write("granule_id,ingested\n")
         table.writelines(f"granule.{n:09},2001-01-02\n" for n in range(granules))

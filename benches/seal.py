@@ -1,4 +1,4 @@
-"""The checksums of rows that are written with SQL, which `accession` compares whenever it reads one."""
+"""The checksums of rows that are written with SQL. `accession` verifies them whenever it reads a row."""
 import zlib
 
 
@@ -17,7 +17,7 @@ def check(values):
 
 
 def seal(database):
-    """Gives every row of the tables of datasets and of their histories its checksum."""
+    """Sets the checksum of every row in the tables of datasets and their histories."""
     for table, key in [("dataset", 1), ("record_version", 2), ("instance", 2)]:
         columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")][:-1]
         is_row = " AND ".join(f"{column} = ?" for column in columns[:key])

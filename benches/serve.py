@@ -1,10 +1,10 @@
-"""Measures `accession serve` beside what else could serve the same, in one run.
+"""Measures `accession serve` and other servers of the same data, in one run.
 
 serve.py ACCESSION [WHAT]...
 
-ACCESSION is the program to measure; WHAT is `resolve`, `list`, `slow` or `pages`, all by default.
+ACCESSION is the program to measure. WHAT is `resolve`, `list`, `slow` or `pages`; the default is all.
 Needs wrk and nginx, and for `resolve` the program datasette in $DATASETTE (default: in PATH). Prints the
-commands, and what they print.
+commands and their output.
 """
 import hashlib
 import http.client
@@ -62,7 +62,7 @@ class Server:
         self.command, self.address = command, address
 
     def __enter__(self):
-        # Nobody reads the log of the others: a pipe would be full at some time.
+        # The log of the other servers is not read, so a pipe would become full.
         stdout = subprocess.PIPE if self.address is None else subprocess.DEVNULL
         self.process = subprocess.Popen(self.command, stdout=stdout, stderr=subprocess.DEVNULL, text=True)
         if self.address is None:
@@ -156,7 +156,7 @@ def resolve(accession):
     datasette = os.environ.get("DATASETTE", "datasette")
     command = [datasette, "serve", "-i", registry, "-p", "8098", "--setting", "num_sql_threads", "4"]
     with Server(command, "127.0.0.1:8098") as server:
-        # An index finds the row, as it does for the program.
+        # An index finds the row, as in the program.
         sql = "SELECT%20*%20FROM%20instance%20JOIN%20dataset%20ON%20dataset.id=dataset_id%20WHERE%20identifier=X'{}'"
         paths = [f"/resolve.json?_shape=array&sql={sql.format(identifier)}" for identifier in identifiers]
         status, body = server.get(paths[0])
@@ -177,7 +177,7 @@ def listed(accession, registry):
 
 
 def piped(command):
-    """The time, and the SHA-256 of what the command writes into a pipe."""
+    """The time of a command that writes into a pipe, and the number of bytes."""
     began = time.perf_counter()
     reader = subprocess.Popen(command, stdout=subprocess.PIPE)
     digest = 0
@@ -211,7 +211,7 @@ def slow(accession):
     identifier = listed(accession, registry)
     print(f"\n# {READERS} slow readers of that list at once")
     with serve(accession, registry) as server:
-        # Once as a whole, so that what is kept for later is not counted.
+        # Requested once as a whole, so that caches are not counted.
         server.get(f"/DI:{identifier}/granules")
         server.get("/datasets/LARGE/", "text/html")
         idle = server.memory("VmRSS")
@@ -240,7 +240,7 @@ def pages(accession):
     import_changes(accession, registry, "LONG", rows)
     import sqlite3
 
-    # The rows of 10,000 small datasets, which thousands of commands would take long to add.
+    # Adds the rows of 10,000 small datasets with SQL, since thousands of commands would take long.
     database = sqlite3.connect(registry)
     identifier = bytes.fromhex(hashlib.md5(b"x\n").hexdigest())
     database.execute("BEGIN")
@@ -299,7 +299,7 @@ MEASURED = {"resolve": resolve, "list": list_ids, "slow": slow, "pages": pages}
 def main():
     accession = os.path.abspath(sys.argv[1])
     directory = tempfile.mkdtemp(prefix="accession-serve-")
-    # nginx gives up the rights of root.
+    # nginx drops the privileges of root.
     os.chmod(directory, 0o755)
     os.chdir(directory)
     try:

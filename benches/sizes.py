@@ -1,4 +1,4 @@
-"""Prints what commands cost in datasets of different sizes: the first table of docs/about/performance.md.
+"""Prints the cost of commands in datasets of different sizes: the first table of docs/about/performance.md.
 
 sizes.py ACCESSION [CHANGESxGRANULES]...
 

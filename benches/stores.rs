@@ -1,9 +1,9 @@
-//! The cost of a registry on a PostgreSQL server, as ratios of one run to what the server itself takes
-//! for the same rows, and to the same work in a file.
+//! The cost of a registry on a PostgreSQL server. The results are ratios of measurements in one run: to the
+//! time of the server itself for the same rows, and to the same work in a file.
 //!
-//! `cargo bench --bench stores` starts a private server, with its default settings, and prints the
-//! tables of `benches/RESULTS.md`. With one of `changes`, `questions`, `writers` and `memory`
-//! after `--`, only that part is measured.
+//! `cargo bench --bench stores` starts a private server with default settings, and prints the tables of
+//! `benches/RESULTS.md`. With `changes`, `questions`, `writers` or `memory` after `--`, it measures only that
+//! part.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -27,15 +27,15 @@ use postgres::types::{ToSql, Type};
 const MILLION: usize = 1_000_000;
 const ROUNDS: usize = 5;
 const WRITERS: usize = 8;
-/// The changes of one writer.
+/// The number of changes of one writer.
 const CHANGES: usize = 300;
 
-/// The changes a second, relative to a bare client: a change takes at most 1.3 times as long.
+/// The minimum rate of changes, relative to a bare client: a change takes at most 1.3 times as long.
 const LEAST_RATE: f64 = 0.77;
-/// The beginning of ids that are replaced by others in statements that are sent again.
+/// The prefix of the ids that are replaced by other ids when statements are sent again.
 const SAMPLE: &str = "granule.sample";
 
-/// Measures something, and prints it.
+/// Measures one part, and prints the results.
 type Part = fn(&Stores<'_>);
 
 fn main() {
@@ -59,14 +59,14 @@ fn main() {
     }
 }
 
-/// Where registries are created.
+/// The locations of new registries.
 struct Stores<'run> {
     directory: &'run Path,
     server: &'run Server,
 }
 
 impl Stores<'_> {
-    /// The path and the address of two new registries.
+    /// Creates two registries, and returns the path of one and the address of the other.
     fn new_pair(&self, name: &str) -> [PathBuf; 2] {
         let pair = [self.directory.join(name), PathBuf::from(self.server.new_database())];
         for path in &pair {
@@ -130,14 +130,14 @@ fn list(registry: &Registry) -> usize {
     granules.inspect(|granule| assert!(std::hint::black_box(granule).is_ok())).count()
 }
 
-/// As [`list`], of the ids only.
+/// Like [`list`], for ids only.
 fn list_ids(registry: &Registry) -> usize {
     let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
     let granules = registry.granules(&set);
     granules.into_id_pages().map(|page| std::hint::black_box(page.unwrap()).len()).sum()
 }
 
-/// As [`list_ids`], without the proof.
+/// Like [`list_ids`], without verification.
 fn list_unverified(registry: &Registry) -> usize {
     let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
     let pages = registry.granules_after(&set, None).into_id_pages();
@@ -189,7 +189,7 @@ fn both(
     taken.map(median)
 }
 
-/// What a change takes, beside what the server takes for its rows alone.
+/// The time of a change, and the time that the server needs for its rows alone.
 fn changes(stores: &Stores<'_>) {
     let apply = |registry: &Registry, change: &Change| {
         seconds(|| {
@@ -212,7 +212,7 @@ fn changes(stores: &Stores<'_>) {
         imported[1].push(import(&Registry::create(Path::new(&url), clock()).unwrap(), MILLION));
     }
     row("import of 1,000,000 granules; COPY of the rows", imported.map(median), Some(1.5));
-    // What the server does in the background after an import must not slow down what follows.
+    // Background work of the server after an import must not slow down the next measurements.
     for sql in ["VACUUM (ANALYZE)", "CHECKPOINT"] {
         client(&url).batch_execute(sql).unwrap();
     }
@@ -285,7 +285,7 @@ fn copy_rows(url: &str) -> f64 {
     })
 }
 
-/// The statements as a client sends them that has no reason to send each setting by itself.
+/// The statements as a client sends them if it combines all settings into one message.
 fn messages(recorded: &[String]) -> Vec<String> {
     let is_setting = |sql: &&String| sql.starts_with("BEGIN") || sql.starts_with("SET LOCAL");
     let settings: Vec<&str> = recorded.iter().take_while(is_setting).map(String::as_str).collect();
@@ -298,7 +298,7 @@ const IDS: &str = "string_agg(granule_id, E'\\n')";
 const ALL_COLUMNS: &str = "string_agg(granule_id, E'\\n'), string_agg(int8send(ingested), ''),
     string_agg(int8send(coalesce(deleted, 0)), ''), string_agg(coalesce(producer_granule, ''), '')";
 
-/// Reads the granules held in pages, of which the first column has the ids.
+/// Reads the granules held in pages. The first column of each page contains the ids.
 fn pages(client: &mut Client, columns: &str, mut show: impl FnMut(&str)) {
     let sql = format!(
         "SELECT {columns} FROM (
@@ -322,7 +322,7 @@ fn hash_pages(client: &mut Client) {
     std::hint::black_box(sweep.latest());
 }
 
-/// What is asked, in a file and on a server.
+/// The time of queries, in a file and on a server.
 fn questions(stores: &Stores<'_>) {
     heading("In a file", "On a server");
     let registries = stores
@@ -350,8 +350,8 @@ fn questions(stores: &Stores<'_>) {
     row("a look-up by identifier", by_identifier, None);
 }
 
-/// Changes a second of one granule each, by threads that each have a connection and a dataset of
-/// their own.
+/// The rate of changes of one granule each, in changes per second. Each thread has its own connection and
+/// dataset.
 fn writers(stores: &Stores<'_>) {
     heading("In a file", "On a server");
     for writers in [1, WRITERS] {
@@ -392,7 +392,7 @@ fn writers(stores: &Stores<'_>) {
     }
 }
 
-/// How many changes a second threads make that begin at the same time.
+/// The changes per second of threads that begin at the same time.
 fn side_by_side(threads: usize, run: impl Fn(usize, &Barrier) + Sync) -> f64 {
     let begin = Barrier::new(threads + 1);
     let taken = std::thread::scope(|scope| {
@@ -406,8 +406,7 @@ fn side_by_side(threads: usize, run: impl Fn(usize, &Barrier) + Sync) -> f64 {
     (threads * CHANGES) as f64 / taken.elapsed().as_secs_f64()
 }
 
-/// The changes a second of a client that sends the statements of a change, with other values each
-/// time.
+/// The changes per second of a client that sends the statements of a change, each time with other values.
 fn bare_client(stores: &Stores<'_>, path: &Path, writers: usize) -> f64 {
     let recorded: Vec<Vec<String>> = (0..writers)
         .map(|writer| {
@@ -436,7 +435,7 @@ fn bare_client(stores: &Stores<'_>, path: &Path, writers: usize) -> f64 {
     })
 }
 
-/// The row of the history for another change: it is later by some microseconds.
+/// The history row for another change, which is later by some microseconds.
 fn later(sql: &str, microseconds: usize) -> String {
     if !sql.starts_with("INSERT INTO accession.instance") {
         return sql.to_owned();
@@ -449,7 +448,7 @@ fn later(sql: &str, microseconds: usize) -> String {
     format!("{before}VALUES ({}", values.join(", "))
 }
 
-/// Imports, changes, lists and verifies in a process of its own, and prints its peak memory in kB.
+/// Imports, changes, lists and verifies in a separate process, and prints its peak memory in kB.
 fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, clock()).unwrap();
     let granules = std::env::var("GRANULES").unwrap().parse().unwrap();

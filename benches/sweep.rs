@@ -1,4 +1,4 @@
-//! The speed of the chain, the sweep and the import, as ratios measured together in one run.
+//! The speed of the chain, the sweep and the import, as ratios of measurements in one run.
 //!
 //! `cargo bench --bench sweep` prints the table of `benches/RESULTS.md`.
 
@@ -123,8 +123,8 @@ fn lanes() {
     }
 }
 
-/// The lists of ten years in which a part of the files is replaced every night, each file every ten
-/// months, as one thread hashes them: the lines of an id and a SHA-256.
+/// Hashes the lists of ten years on one thread. Some files are replaced every night, and each file every ten
+/// months. A line contains an id and a SHA-256.
 fn lists() {
     const NIGHTS: usize = 3_650;
     let mut lists = CanonicalLists::over(NIGHTS);
@@ -242,8 +242,8 @@ fn appends() {
     );
 }
 
-/// A million granules that are ingested at 3,650 distinct times; the n-th row is that of granule
-/// `n * stride`, modulo their number.
+/// A million granules that are ingested at 3,650 distinct times. The n-th row is that of granule `n * stride`,
+/// modulo their number.
 fn million(stride: usize) -> impl Iterator<Item = Event> {
     const GRANULES: usize = 1_000_000;
     (0..GRANULES)

@@ -1,11 +1,11 @@
-"""Measures the bounds of `accession serve`, beside another build of it and beside nginx, in one run.
+"""Measures `accession serve` against its bounds, and with another build of it and with nginx, in one run.
 
 web.py ACCESSION [OTHER]
 
-ACCESSION is the program to measure, OTHER another build, such as the one before a change. Each serves a registry
-that it has made. A cost is the processor time of all threads of a server, from /proc/PID/task/*/schedstat, for each
-request on CONNECTIONS connections. Every request has another address (`?n=`), so that a build that caches does not.
-Prints a table with the bound of each figure; exits with 1 if one is not met.
+ACCESSION is the program to measure, and OTHER another build, such as the one before a change. Each serves a registry
+that it has created. A cost is the processor time of all threads of a server, from /proc/PID/task/*/schedstat, for each
+request on CONNECTIONS connections. Every request has a different address (`?n=`), so a cache has no effect.
+Prints a table with the bound of each figure. Exits with 1 if one is not met.
 """
 import http.client
 import json
@@ -39,7 +39,7 @@ http { access_log off; sendfile on; etag on; keepalive_requests 1000000; default
 
 
 def spent(process):
-    """The processor time of a process and of its children up to now, in microseconds."""
+    """The processor time of a process and of its children so far, in microseconds."""
     children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
     tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
     own = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1_000
@@ -90,7 +90,7 @@ def identifier_of(server, name):
 
 
 def readers(server, path, count):
-    """Connections that have the beginning of a response, and read no further."""
+    """Connections that have read the beginning of a response, and read no further."""
     opened = []
     for _ in range(count):
         stream = socket.create_connection((server.host, server.port))
@@ -140,8 +140,8 @@ def beside_another(bounds, server, other):
 
 
 def list_beside_pipe(bounds, accession, registry, server):
-    """A list costs the server little more than the program. The program hashes on another thread than it reads; the
-    server does both on one, because each of 500 lists would need two. So a single list takes longer, on idle cores."""
+    """A list costs the server little more than the program. The program reads and hashes on two threads. The server
+    does both on one, because 500 lists would need two each. So a single list takes longer if cores are idle."""
     identifier = identifier_of(server, "LIST")
     command = [accession, "--registry", registry, "granules", f"DI:{identifier}"]
     times, costs = [], []
@@ -163,7 +163,7 @@ def list_beside_pipe(bounds, accession, registry, server):
 
 
 def stalled_disk(bounds, accession, registry):
-    """A file stands for a stalled disk: calls about the registry wait while it exists."""
+    """Simulates a stalled disk by a file: calls about the registry wait while it exists."""
     source = pathlib.Path(SCRIPT, "../../cli/tests/server/stalled_disk.rs").resolve().read_text()
     pathlib.Path("shim.c").write_text(source.split('r#"')[1].split('"#')[0])
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c"], check=True)
@@ -187,7 +187,7 @@ def stalled_disk(bounds, accession, registry):
 
 
 def behind_nginx(bounds, server):
-    """A hot page behind the shipped configuration, beside the same bytes in a file."""
+    """Measures a hot page behind the shipped configuration, and the same bytes in a file."""
     page = get(server, "/datasets/SMALL/", {"Accept": "text/html"})
     os.makedirs("files", exist_ok=True)
     pathlib.Path("files/page").write_bytes(page)

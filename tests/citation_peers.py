@@ -4,7 +4,7 @@
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     python3 tests/citation_peers.py
 
-Each program must accept its file, and find in it what the record contains.
+Each program must accept its file, and find the contents of the record in it.
 """
 
 import importlib.metadata
@@ -85,7 +85,7 @@ def check_csl(kind, read, date):
     bibliography.register(Citation([CitationItem(items[0]["id"])]))
     (entry,) = [str(entry) for entry in bibliography.bibliography()]
     if kind != "bare":
-        # The style that comes with the package names the first author only.
+        # The style in the package names only the first author.
         assert entry.startswith("Tilmes, C. et al. (2001)") and TITLE in entry and DOI in entry, entry
         authors = items[0]["author"]
         assert authors[1:3] == [{"family": "山田", "given": "太郎"}, {"literal": "Ministry of Sea, Air and Land"}]
@@ -107,7 +107,7 @@ def check_json_ld(kind, read, date):
     assert in_order[:3] == ["Curt Tilmes", "太郎 山田", "Ministry of Sea, Air and Land"], in_order
     assert names == set(in_order), names
     assert bool(list(graph.objects(dataset, PROV.wasRevisionOf))) == (kind in ("whole", "served"))
-    # The DOI is that of the dataset, of which the set is a part.
+    # The DOI belongs to the dataset, and the set is a part of it.
     assert f"doi:{DOI}" not in values
     wholes = [unquote(str(each)) for each in graph.transitive_objects(dataset, SCHEMA.isPartOf)]
     assert f"https://doi.org/{DOI}" in wholes, wholes
@@ -117,8 +117,8 @@ CHECKS = [check_ris, check_bibtex, check_datacite, check_csl, check_json_ld]
 
 
 def check(kind, read, date="2001-01-05"):
-    """Reads a citation in every format: `whole`, `part` or `bare` as in the fixtures, or `served`, which
-    names no mirror. `read` returns the text of a kind in a format, and `date` is the one in it."""
+    """Reads a citation of a kind in every format: `whole`, `part` or `bare` as in the fixtures, or `served`,
+    which names no mirror. `read` returns the text of a kind in a format, and `date` is the date in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for each in CHECKS:

@@ -4,8 +4,8 @@
     cargo build --release
     python3 tests/citation_styles.py
 
-The identifier must be in what each style prints of CSL-JSON, of RIS as a reference manager imports it, and of
-BibTeX. `accession check` must find it there, with the date.
+Each style must print the identifier from CSL-JSON, from RIS as a reference manager imports it, and from BibTeX.
+`accession check` must find it in the output, with the date.
 """
 
 import json
@@ -45,7 +45,7 @@ DOI = "10.9999/US/FOOL2.v2"
 
 
 def accession(registry, *arguments, stdin=""):
-    """Runs the program, which may find something, and returns what it prints."""
+    """Runs the program, and returns its output. It may exit with 1, which means findings."""
     environment = {"ACCESSION_REGISTRY": str(registry), "PATH": os.environ["PATH"]}
     run = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, text=True, env=environment)
     assert run.returncode in (0, 1), (arguments, run.stderr)
@@ -58,7 +58,7 @@ def of_csl(text):
 
 
 def of_ris(text):
-    """The item that a reference manager makes of a record."""
+    """The item that a reference manager creates from a record."""
     (entry,) = rispy.loads(text)
     family, given = entry["authors"][0].split(", ")
     return {
@@ -85,7 +85,7 @@ def in_style(style, item):
 def of_bibtex(text):
     entries = parse_string(text, "bibtex")
     for entry in entries.entries.values():
-        # As BibTeX does of a type that a style does not have.
+        # Like BibTeX with a type that a style does not have.
         entry.type = "misc"
     style = find_plugin("pybtex.style.formatting", "plain")()
     backend = find_plugin("pybtex.backends", "plaintext")()
@@ -94,13 +94,13 @@ def of_bibtex(text):
 
 
 def checked(registry, text):
-    """The verdict on each citation in a text. The last row sums them up."""
+    """The verdict on each citation in a text. The last row, a summary, is dropped."""
     *read, _ = [json.loads(line) for line in accession(registry, "check", "--json", "-", stdin=text).splitlines()]
     return read
 
 
 def printed(registry, of):
-    """What each style prints of a citation in each format."""
+    """A citation in each format, as each style prints it."""
     cite = lambda format: accession(registry, "cite", of, "--format", format)
     items = {"csl-json": of_csl(cite("csl-json")), "ris": of_ris(cite("ris"))}
     for format, item in items.items():
@@ -127,7 +127,7 @@ def main():
             again = [(identifier, None, True)] if what.startswith("bibtex") else []
             assert found == [(identifier, DATE, True)] + again, (what, text, read)
             count += 1
-        # All of them, as the list of references of a paper: with their DOIs, if the style prints these.
+        # All together, like the list of references in a paper. The DOIs are found if the style prints them.
         rows = [in_style(style, of_csl(accession(registry, "cite", f"US@{DATE}", "--format", "csl-json"))) for style in STYLES.values()]
         read = checked(registry, "\n".join(rows))
         assert [row["doi"] for row in read] == [DOI if DOI in text else None for text in rows], read

@@ -32,7 +32,7 @@ def cases():
 
     for _ in range(CASES):
         collection = f"{text(alphabet, 12)}___{numbers.choice(['001', '006', '1', 'v2.0', 'NRT'])}"
-        # As far as every collection reaches.
+        # Every collection permits hashes of these lengths.
         yield text(alphabet, 40), collection, numbers.randint(1, 16)
 
 

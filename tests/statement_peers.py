@@ -1,12 +1,12 @@
-"""Other software reads what `accession proof sign` and `publish` write, and cosigns it.
+"""Other software reads and cosigns the output of `accession proof sign` and `publish`.
 
     apt-get install golang-go golang-golang-x-mod-dev
     pip install tlog-scales metamorphic-log
     cargo build --release
     python3 tests/statement_peers.py
 
-$ACCESSION is the program. Go's golang.org/x/mod/sumdb is a witness and reads tiles, checkpoints and a proof;
-tlog-scales reads the tiles, and metamorphic-log verifies checkpoints, inclusion and consistency. Not here: litewitness,
+$ACCESSION is the program. Go's golang.org/x/mod/sumdb is a witness and reads tiles, checkpoints and a proof.
+tlog-scales reads the tiles. metamorphic-log verifies checkpoints, inclusion and consistency. Not tested: litewitness,
 the witness of transparency-dev and Tessera, which neither Debian nor PyPI has.
 """
 
@@ -25,7 +25,7 @@ from tlog_scales.tiles import leaf_hash
 ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = os.environ.get("ACCESSION", ROOT / "target" / "release" / "accession")
 LOG = "us.example.org/statements"
-# A full tile of statements and another one.
+# A full tile of statements, and a second one.
 DAYS = 300
 
 

@@ -1,16 +1,16 @@
-//! The command of this run as it is typed again with other options, as hints print it.
+//! The command of this run with other options, as hints print it.
 
 use std::ffi::OsString;
 
 use super::output::for_shell;
 
-/// Options of the command that are not repeated: `--dry-run` with its own option, and what the registry and the
-/// expected set are, which the new command states itself. With whether they have a value.
+/// Options that are not repeated, each with whether it has a value: `--dry-run` and its own option, and the
+/// options for the registry and the expected set, which the new command names itself.
 const NOT_REPEATED: [(&str, bool); 4] =
     [("--dry-run", false), ("--all", false), ("--registry", true), ("--expect", true)];
 
-/// The arguments of a run, the name of the program first, as a command that begins with `program` and has more
-/// options.
+/// Returns the arguments of a run as a command that begins with `program` and has more options. The first
+/// argument is the name of the program.
 pub fn again(arguments: &[OsString], program: &str, options: &[(&str, &str)]) -> String {
     let mut words = vec![program.to_owned()];
     let mut given = arguments.iter().skip(1).map(|argument| argument.to_string_lossy());
@@ -18,7 +18,7 @@ pub fn again(arguments: &[OsString], program: &str, options: &[(&str, &str)]) ->
     let mut more = Some(more);
     while let Some(argument) = given.next() {
         if argument == "--" {
-            // What follows are no options.
+            // No options follow `--`, so the additional ones go before it.
             words.extend(more.take().into_iter().flatten());
         }
         let name = argument.split_once('=').map_or(&*argument, |(name, _)| name);

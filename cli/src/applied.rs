@@ -1,4 +1,4 @@
-//! Makes one change of a history, for `ingest`, `import`, `mirror pull` and others, and reports what it did.
+//! Makes one change of a history, for `ingest`, `import`, `mirror pull` and others, and reports the result.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use super::error::{Exit, Result};
 use super::output::{AsText, Object, Output, counted, in_words};
 use super::session::{Create, Session};
 
-/// One change of a dataset, as it was asked for.
+/// A requested change of a dataset.
 pub struct Application<'a> {
     /// The dataset, as it was typed.
     pub dataset: &'a DatasetName,
@@ -26,15 +26,15 @@ pub struct Application<'a> {
     pub create: bool,
     /// Whether the change is rolled back.
     pub dry_run: bool,
-    /// Whether a change is reported in one line with `--quiet`, so that cron sends it.
+    /// Whether a change is reported in one line with `--quiet`, so that cron mails it.
     pub has_line: bool,
-    /// Whether it is read from a history, with subsets and annotations beside it.
+    /// Whether the change is read from a history, which can also have subsets and annotations.
     pub reads_history: bool,
-    /// What is in the listings beside the granules. `None` means that none was read.
+    /// The findings of the listings. `None` means that no listing was read.
     pub findings: Option<&'a Findings>,
 }
 
-/// What was created, or in a dry run would be.
+/// Whether the registry and the dataset were created, or would be without the dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Created {
     /// The registry.
@@ -43,7 +43,7 @@ pub struct Created {
     pub dataset: bool,
 }
 
-/// The result of a command that changes the history of a dataset, as JSON. Its text is made of it.
+/// The result of a command that changes the history of a dataset, as JSON. The text is made from it.
 #[derive(Serialize)]
 struct AppliedJson<'a> {
     #[serde(flatten)]
@@ -51,15 +51,15 @@ struct AppliedJson<'a> {
     changed: bool,
     added: u64,
     removed: u64,
-    /// What all changes together did.
+    /// The totals of all changes.
     counts: Object,
     /// Why nothing changed.
     unchanged: Option<&'a str>,
     dry_run: bool,
-    /// The first granules of each kind, or all of them.
+    /// The first granules of each kind, or all of them. Only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     examples: Option<Object>,
-    /// What `--expect` accepts of a change that was tried.
+    /// The value of `--expect` that accepts the change. Only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     expect: Option<Expected>,
     /// Why a guard would have refused the change, if `--expect` overruled it.
@@ -69,13 +69,13 @@ struct AppliedJson<'a> {
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Object>,
-    /// What only this command has.
+    /// The fields that only this command prints.
     #[serde(flatten)]
     also: Object,
 }
 
-/// The fields of the instance in force afterwards, which are null, zero or those of the empty set if the
-/// dataset has no history.
+/// The fields of the instance in force after the change. If the dataset has no history, they are null, zero or
+/// those of the empty set.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum InForce<'a> {
@@ -84,24 +84,25 @@ enum InForce<'a> {
 }
 
 impl<'a> Application<'a> {
-    /// The same, made of listings.
+    /// The same change, with the findings of its listings.
     pub fn read(self, findings: &'a Findings) -> Self {
         Application { findings: Some(findings), ..self }
     }
 
-    /// What the result says of the listings, as JSON: what was read, if it is the first change or a dry run.
+    /// The members of the result about the listings. If this is the first change or a dry run, they include
+    /// what was read.
     fn reading(&self, applied: &ChangeReport) -> Object {
         let Some(findings) = self.findings else { return Object(vec![]) };
         let is_first = applied.last.is_none() && applied.instance().is_some();
         reading(findings, is_first || self.dry_run)
     }
 
-    /// The same, reported in one line with `--quiet` if something changed.
+    /// The same change, reported in one line with `--quiet` if something changed.
     pub fn with_line(self) -> Self {
         Application { has_line: true, ..self }
     }
 
-    /// Makes the change, and says what was created for it. The result is not printed yet.
+    /// Makes the change, and returns its result and what was created. Prints no result.
     pub fn make<T: AsRef<ChangeReport>>(
         &self,
         session: &mut Session,
@@ -113,13 +114,13 @@ impl<'a> Application<'a> {
         let applied = made.as_ref();
         let (changed, dataset) = (applied.instance().is_some(), applied.created_dataset);
         if dataset && changed && !self.dry_run {
-            // What cannot be read after the change is not warned of.
+            // The change is made already, so an error here only loses the warning.
             let _ = warn_of_shared_doi(session, self.dataset);
         }
         Ok((made, Created { registry: is_new_registry && changed, dataset }))
     }
 
-    /// Prints what was done. `unchanged` is why nothing changed, if nothing did; `also` is what only this
+    /// Prints the result. `unchanged` is the reason if nothing changed. `also` has the fields that only this
     /// command prints.
     pub fn report(
         &self,
@@ -185,7 +186,7 @@ impl<'a> Application<'a> {
             ),
             also,
         };
-        // Who tries a change wants to see what it would do, whichever command makes it.
+        // A user who tries a change wants to see its effect, whichever command makes it.
         if (self.has_line || dry_run) && session.wants_lines() && changed {
             session.present(&done, write_line)?;
         }
@@ -193,7 +194,7 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Says how exactly the change that was tried is made.
+/// Prints the command that makes exactly the change of a dry run.
 pub fn hint_of_dry_run(session: &Session, applied: &ChangeReport, dry_run: bool) {
     if !dry_run || applied.instance().is_none() || session.is_json() || session.is_quiet() {
         return;
@@ -202,8 +203,8 @@ pub fn hint_of_dry_run(session: &Session, applied: &ChangeReport, dry_run: bool)
     session.hint(&format!("`{command}` makes exactly this change"));
 }
 
-/// Makes one change at one time, and prints it. `unchanged` is why nothing changed, if nothing did; `None`
-/// means because granules were skipped.
+/// Makes one change at one time, and prints it. `unchanged` is the reason if nothing changed. With `None`, the
+/// reason follows from the granules that were skipped.
 pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
@@ -240,8 +241,8 @@ pub fn apply(
     Ok(exit)
 }
 
-/// The members of a result that describe its listings: what was read, if `says_what_was_read`, and how contents
-/// were compared.
+/// The members of a result about its listings: what was read, if `says_what_was_read`, guessed algorithms, and
+/// whether contents were compared.
 pub fn reading(findings: &Findings, says_what_was_read: bool) -> Object {
     let read = findings.read().iter().filter(|_| says_what_was_read).map(|read| {
         let (first, last) = read.ends.clone().unzip();
@@ -257,7 +258,7 @@ pub fn reading(findings: &Findings, says_what_was_read: bool) -> Object {
     object
 }
 
-/// Writes what was read: of each listing the format, the number of ids, and the first and the last id.
+/// Writes what was read: for each listing the format, the number of ids, and the first and the last id.
 pub fn write_read(out: &mut Output, done: &Value) -> io::Result<()> {
     for read in done["read"].as_array().map_or(&[][..], Vec::as_slice) {
         let [file, format] = ["file", "format"].map(|member| in_words(&read[member]));
@@ -271,8 +272,7 @@ pub fn write_read(out: &mut Output, done: &Value) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what the checksums of a listing are, if it does not name their algorithm, and whether contents were
-/// compared.
+/// Writes the guessed algorithms of a listing's checksums, and whether contents were compared.
 pub fn write_contents(out: &mut Output, done: &Value) -> io::Result<()> {
     for guessed in done["by_length"].as_array().map_or(&[][..], Vec::as_slice) {
         writeln!(out, "{}", in_a_line(guessed))?;
@@ -283,7 +283,7 @@ pub fn write_contents(out: &mut Output, done: &Value) -> io::Result<()> {
     Ok(())
 }
 
-/// Warns that other datasets have the DOI of one that was created with the record of its primary.
+/// Warns that a dataset that was created with the record of its primary shares its DOI with other datasets.
 fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
     let snapshot = session.open()?.snapshot()?;
     let Some(doi) = snapshot.dataset(name)?.dataset.doi else { return Ok(()) };
@@ -294,8 +294,8 @@ fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
     Ok(())
 }
 
-/// How many granules a change ingests, deletes, describes and replaces: `+2 -1 ~3, 10 described`. The last two
-/// are left out where there are none.
+/// The numbers of granules that a change ingests, deletes, replaces and describes: `+2 -1 ~3, 10 described`.
+/// The last two are omitted if they are zero.
 pub fn sides(counts: ChangeCounts) -> String {
     let ChangeCounts { ingested, deleted, described, replaced, .. } = counts;
     let mut sides = format!("+{ingested} -{deleted}");
@@ -333,13 +333,13 @@ pub fn write_unchanged(out: &mut Output, done: &Value) -> io::Result<()> {
     }
 }
 
-/// Writes how many granules a change ingested and deleted, and what a guard found in it.
+/// Writes the numbers of granules that a change ingested and deleted, and what a guard found in it.
 pub fn write_change(out: &mut Output, done: &Value) -> io::Result<()> {
     writeln!(out, "{}", change_in_words(done))?;
     write_overruled(out, done)
 }
 
-/// Writes what a guard found in a change that was expected: the dataset may have changed since it was refused.
+/// Writes what a guard found in a change that was expected. Since the refusal, the dataset may have changed.
 pub fn write_overruled(out: &mut Output, done: &Value) -> io::Result<()> {
     match done["overruled"].as_str() {
         Some(why) => writeln!(out, "as expected, although {why}"),
@@ -364,7 +364,7 @@ fn change_in_words(done: &Value) -> String {
     format!("{dataset}{at}: {}, holds {granules}", counts_in_words(&done["counts"]))
 }
 
-/// Whether a change took effect when it was recorded, so that its time is no news.
+/// Whether a change took effect when it was recorded, so that its time need not be printed.
 fn is_of_now(done: &Value) -> bool {
     const MINUTE_MICROS: u64 = 60 * 1_000_000;
     let at = |member: &str| done[member].as_str()?.parse::<Timestamp>().ok();
@@ -373,7 +373,7 @@ fn is_of_now(done: &Value) -> bool {
         .is_some_and(|(at, recorded)| recorded.as_micros().abs_diff(at.as_micros()) < MINUTE_MICROS)
 }
 
-/// How many granules were ingested, deleted, described and replaced, without those that are none.
+/// The numbers of granules that were ingested, deleted, described and replaced. Zeros are omitted.
 pub fn counts_in_words(counts: &Value) -> String {
     let words = [
         ("ingested", "added"),
@@ -388,7 +388,7 @@ pub fn counts_in_words(counts: &Value) -> String {
     shown.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes how many annotations of a primary are kept from now on.
+/// Writes the number of annotations of a primary that were added to the dataset.
 pub fn write_kept(out: &mut Output, done: &Value) -> io::Result<()> {
     match &done["kept"]["annotations"] {
         none if none == 0 => Ok(()),

@@ -1,11 +1,11 @@
-//! What a result says of checksums whose algorithm follows only from their length.
+//! Reports algorithms that were guessed from the length of checksums.
 
 use accession::listing::Findings;
 use serde_json::{Value, json};
 
 use super::output::{counted, in_words};
 
-/// The algorithms, each with the number of files, as JSON.
+/// The guessed algorithms, each with its number of files, as JSON.
 pub fn by_length(findings: &Findings) -> Vec<Value> {
     let guessed = findings.guessed_algorithms();
     guessed
@@ -13,7 +13,7 @@ pub fn by_length(findings: &Findings) -> Vec<Value> {
         .collect()
 }
 
-/// One of them in words.
+/// One guessed algorithm in words.
 pub fn in_a_line(guessed: &Value) -> String {
     let (files, algorithm) = (&guessed["files"], in_words(&guessed["algorithm"]));
     let files = counted(files, "file");

@@ -1,5 +1,5 @@
-//! Commands that run inside another program, such as Python: they print nothing, watch no signals and end no
-//! process.
+//! Runs commands inside another program, such as Python. They write nothing to the standard streams, watch no
+//! signals and never exit the process.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -18,17 +18,18 @@ use super::words::{Meant, meant};
 /// A command to run inside another program.
 #[derive(Debug, Default)]
 pub struct Call {
-    /// The words after the name of the program. With `--json`, the output is lines of JSON.
+    /// The arguments after the name of the program. With `--json`, the output is lines of JSON.
     pub words: Vec<OsString>,
-    /// The registry that is open at the path or address that `--registry` names. `None`: the command opens it.
+    /// The registry that is already open at the path or address in `--registry`. `None` means that the command
+    /// opens it.
     pub registry: Option<Registry>,
-    /// What cancels the work.
+    /// Cancels the work.
     pub token: CancelToken,
-    /// The directory of temporary listings, which messages leave out: their names are enough.
+    /// The directory of temporary listings. Messages omit its path, because the names of the files are enough.
     pub inputs: Option<PathBuf>,
 }
 
-/// Runs a command, and writes to `out` what the program would print on standard output.
+/// Runs a command, and writes to `out` what the program would print on stdout.
 ///
 /// # Examples
 ///

@@ -1,5 +1,4 @@
-//! What a command fails with, and how it ends: the error as it is printed for people and for
-//! scripts, the hint of what to type next, and the exit status.
+//! The error of a command: its output for people and for scripts, its hint, and its exit status.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -19,26 +18,26 @@ use super::output::{Failure, Label, Object, json, one_line, write_message};
 /// The result of a part of a command.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a command failed.
+/// The error of a command.
 #[derive(Debug)]
 pub struct Error(Box<Failed>);
 
-/// An error, what could not be done because of it, and what to do, if a command knows that better.
+/// A cause, what could not be done because of it, and a hint if the command has a better one than the kind.
 #[derive(Debug)]
 struct Failed {
     cause: Cause,
     context: Vec<String>,
     hint: Option<String>,
-    /// Whether the hint says how to go on with what is not done yet.
+    /// Whether the hint says how to continue with the rest of the work.
     continues: bool,
 }
 
-/// What failed.
+/// The cause of the error.
 #[derive(Debug)]
 enum Cause {
-    /// The library.
+    /// An error of the library.
     Library(accession::Error),
-    /// The command, which alone can detect it.
+    /// An error that only the command can detect.
     Command { kind: Kind, message: String, location: Option<SourceLocation> },
 }
 
@@ -64,20 +63,20 @@ impl Error {
         Error::new(ErrorKind::Usage, message)
     }
 
-    /// The same error with what to type instead.
+    /// Adds a hint, which says what to type instead.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// The same error with what to type to go on with what is not done yet, also after something was committed.
+    /// Adds a hint for continuing with the rest of the work. It also applies after a commit.
     pub fn with_continuation(mut self, hint: impl Into<String>) -> Self {
         self.0.continues = true;
         self.with_hint(hint)
     }
 
-    /// The same error after something was committed, so that nobody takes it for a refusal. What was
-    /// interrupted, or was stated and not signed, says so itself.
+    /// Adds a hint that something was committed, so that the error is not mistaken for a refusal. Errors of
+    /// interrupted work and of statements that were not signed already say so.
     pub fn after_commit(self) -> Self {
         let says_so = [ErrorKind::Interrupted, ErrorKind::TreeDiffers];
         if self.0.continues || says_so.iter().any(|kind| self.kind() == *kind) {
@@ -94,17 +93,17 @@ impl Error {
         }
     }
 
-    /// What can be named instead of a name that means several sets. `None` if nothing can.
+    /// The possible replacements for a name that means several sets. `None` means that there are none.
     fn candidates(&self) -> Option<&[String]> {
         self.library().map(accession::Error::candidates).filter(|named| !named.is_empty())
     }
 
-    /// What is unknown.
+    /// The unknown dataset or identifier.
     pub fn unknown(&self) -> Option<&str> {
         self.library()?.unknown()
     }
 
-    /// The granule that it is about.
+    /// The granule that the error concerns.
     pub fn granule(&self) -> Option<&GranuleId> {
         self.library()?.granule()
     }
@@ -116,18 +115,19 @@ impl Error {
         is_of_content.contains(&true) || self.library().is_some_and(|it| it.rejects_listing())
     }
 
-    /// The refusal of a guard, with the set that the dataset would hold. `None` if no guard refused a change.
+    /// The refusal of a guard, with the set that the dataset would hold. `None` means that no guard refused a
+    /// change.
     pub fn refusal(&self) -> Option<(&accession::Error, Expected)> {
         let error = self.library()?;
         Some((error, error.expect()?))
     }
 
-    /// Whether a command knows what to do about it better than the kind says.
+    /// Whether the command gave a better hint than the kind has.
     pub fn has_own_hint(&self) -> bool {
         self.0.hint.is_some()
     }
 
-    /// How a command ends with it.
+    /// The exit status of a command with this error.
     pub fn exit(&self) -> Exit {
         match self.library() {
             Some(error) if error.is_refusal() => Exit::Refused,
@@ -135,7 +135,7 @@ impl Error {
         }
     }
 
-    /// Whether a file was to have dates, and has none.
+    /// Whether the error is that a file lacks dates.
     pub fn lacks_dates(&self) -> bool {
         self.library().is_some_and(|error| error.detail() == Some(ErrorDetail::NoDates))
     }
@@ -163,7 +163,7 @@ impl Error {
         self.0.hint.as_deref().or_else(of_cause)
     }
 
-    /// Reports why a command failed.
+    /// Prints the error, and returns the exit status.
     pub fn report(&self, wants_json: bool) -> Exit {
         if !wants_json {
             write_message(Label::Error, &self.to_string());
@@ -178,7 +178,7 @@ impl Error {
         self.exit()
     }
 
-    /// The error as JSON, without members that have no value.
+    /// The error as JSON. Members without a value are omitted.
     pub fn to_json(&self) -> Object {
         let published = self.library().filter(|it| it.kind() == ErrorKind::PublishedDamaged);
         let (file, line) = match (self.location(), published) {
@@ -248,9 +248,9 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Adds what could not be done to the message of an error.
+/// Adds what could not be done to an error.
 pub trait Context<T> {
-    /// The same result, with the message before that of the error.
+    /// The same result. The message precedes that of the error.
     fn with_context(self, message: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -279,7 +279,7 @@ pub fn output_failure(failure: &Failure, committed: bool, wants_json: bool) -> E
     if committed { error.after_commit() } else { error }.report(wants_json)
 }
 
-/// Reports what clap says about the arguments, which includes `--help` and `--version`.
+/// Reports an error of clap about the arguments.
 pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
         Error::usage(usage_text(error)).report(wants_json);
@@ -287,7 +287,8 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();
     } else {
-        // clap quotes an argument that a terminal would interpret: escaped, and without colours.
+        // clap repeats the argument in its message. It is escaped for the terminal, and printed without
+        // colours.
         for line in error.render().to_string().lines() {
             let _ = writeln!(io::stderr(), "{}", one_line(line));
         }
@@ -295,7 +296,7 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     Exit::Trouble
 }
 
-/// What clap says about the arguments, without the label.
+/// The message of clap about the arguments, without the label.
 pub fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned()
@@ -306,7 +307,7 @@ pub fn is_plain(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| !text.contains(is_escaped))
 }
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// The command succeeded, or both sides are the same.
@@ -325,7 +326,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What to do after something was committed, whatever failed then: its report, or the rest of the work.
+/// The hint if something fails after a commit: the report, or the rest of the work.
 const OF_COMMITTED: &str = "what was made before is not undone: look at what is there before the command is repeated; `accession history` lists the changes of a dataset";
 
 #[cfg(test)]

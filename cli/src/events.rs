@@ -1,4 +1,4 @@
-//! The events of a history that is imported.
+//! Reads the events of a history for an import.
 
 use accession::listing::{Findings, InputFormat, OpenedFile};
 use accession::mirror::{Primary, PrimaryOptions};
@@ -10,8 +10,8 @@ use super::output::Progress;
 use super::reading::{MissingPages, ReadListings};
 use super::session::Session;
 
-/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns what the file
-/// has beside its events. `None` means that it is a log, which has nothing else.
+/// Reads events into an import, from a file or from the dataset that a directory publishes. Returns the
+/// findings of the file. `None` means that it is a log, which has no findings.
 pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,

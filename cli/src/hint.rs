@@ -1,4 +1,4 @@
-//! What to do about an error, as the command line says it: one thing, where it can as a command to paste.
+//! Hints of the command line about errors. Each names one thing to do, if possible as a command to paste.
 
 use accession::ErrorDetail;
 use accession::{Error, ErrorKind};
@@ -6,8 +6,8 @@ use accession::{Warning, WarningKind};
 
 use super::kind::Kind;
 
-/// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
-/// from a file needs another hint than one that was typed.
+/// The hint for an error of the library. `None` means that the message is sufficient. A value from a file needs
+/// a different hint than a typed value.
 pub fn of_library(error: &Error) -> Option<&str> {
     if let Some(hint) = error.hint() {
         return Some(hint);
@@ -21,11 +21,11 @@ pub fn of_library(error: &Error) -> Option<&str> {
 
 const INCOMPLETE: &str = "name the files of all pages";
 
-/// The hint for a refusal of a guard. `command` is the same command that expects the set that it leads to, and
-/// `program` is how a command begins.
+/// The hint for a refusal of a guard. `command` is the same command with the resulting set as the expected one.
+/// `program` is the beginning of a command.
 pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
     if let Some(hint) = error.hint() {
-        // How the input is read cannot be expected.
+        // Wrong reading options cannot be accepted with `--expect`.
         if error.kind() == ErrorKind::Input {
             return hint.to_owned();
         }
@@ -45,7 +45,7 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
     format!("{hint}; `{program} dataset edit {dataset} {option} {count}` sets a limit that lasts")
 }
 
-/// The hint for a dataset that was not created, because another one has nearly the same name.
+/// The hint for a dataset that was not created because another one has a similar name.
 pub fn of_similar_name(name: &str, program: &str) -> String {
     format!(
         "if it is another dataset, create it: `{program} dataset create {name}`, and repeat the command"
@@ -65,7 +65,7 @@ pub const fn of_command(kind: Kind) -> Option<&'static str> {
 }
 
 /// The end of a warning of the library: what to do about it. `None` means that the message is sufficient.
-/// `program` is how a command begins.
+/// `program` is the beginning of a command.
 pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
     let named = (warning.dataset.as_ref(), warning.timestamp);
     Some(match (warning.kind, named) {

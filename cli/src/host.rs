@@ -1,4 +1,4 @@
-//! The program that a session runs inside, if it is not the program itself.
+//! The other program in which a session runs, if it is not the program `accession`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use serde_json::Value;
 use super::error::{Error, Exit};
 use super::output::to_value;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Outcome {
     /// The exit status that the program would have.
     pub exit: Exit,
     /// Each warning, as `--json` prints it: its `kind` and its `message`.
     pub warnings: Vec<Value>,
-    /// Why the command failed, as `--json` prints it. `None` means that it did not.
+    /// The error of the command, as `--json` prints it. `None` means that it succeeded.
     pub error: Option<Value>,
 }
 
-/// What a session needs of the program that it runs inside.
+/// The values that a session gets from the other program.
 pub(crate) struct Host {
-    /// The open registry, if there is one.
+    /// The registry, if it is already open.
     pub registry: Option<Registry>,
-    /// What cancels the work.
+    /// Cancels the work.
     pub token: CancelToken,
     /// The path of the directory of temporary listings, with a slash at its end.
     inputs: Option<String>,
@@ -42,14 +42,14 @@ impl Host {
         Host { registry, token, inputs, warnings: RefCell::default() }
     }
 
-    /// A text without the path of the directory of temporary listings.
+    /// Removes the path of the directory of temporary listings from a text.
     pub fn shown(&self, text: &str) -> String {
         self.inputs.as_ref().map_or(text.to_owned(), |inputs| text.replace(inputs, ""))
     }
 }
 
 impl Outcome {
-    /// How a command ended.
+    /// The outcome of a command's result.
     pub(crate) fn of(result: Result<Exit, Error>, host: &Host) -> Self {
         match result {
             Ok(exit) => Outcome { exit, warnings: host.warnings.take(), error: None },
@@ -57,12 +57,12 @@ impl Outcome {
         }
     }
 
-    /// An error of the library as a command reports it, with its hint.
+    /// The outcome of an error of the library, reported as a command would, with its hint.
     pub fn failed_with(error: accession::Error) -> Self {
         Outcome::failed(&error.into(), &Host::new(None, CancelToken::new(), None))
     }
 
-    /// A command that failed.
+    /// The outcome of a failed command.
     pub(crate) fn failed(error: &Error, host: &Host) -> Self {
         let mut report = error.to_json();
         for (_, value) in &mut report.0 {

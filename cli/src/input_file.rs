@@ -1,4 +1,4 @@
-//! A file that a command names, and small files that are read whole.
+//! Files that commands read, and small files that are read as a whole.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,7 +35,7 @@ impl InputFile {
         }
     }
 
-    /// Whether it is a directory, whose files are listed.
+    /// Whether it is a directory. Its files are then listed.
     pub fn is_directory(&self) -> bool {
         self.path().is_some_and(Path::is_dir)
     }
@@ -49,7 +49,7 @@ impl InputFile {
     }
 }
 
-/// Opens a file to read it once, and returns it with the name that messages use.
+/// Opens a file to read it once. Also returns its name in messages.
 pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     let name = file.name();
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
@@ -61,12 +61,12 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     Ok((Box::new(opened), name))
 }
 
-/// What the text of a file says.
+/// Parses the text of a file. An error names the file.
 pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
 }
 
-/// Reads a small file whole, as text.
+/// Reads a small file as a whole, as text.
 ///
 /// # Errors
 ///

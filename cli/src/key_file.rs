@@ -1,5 +1,5 @@
-//! The files that hold private keys, which only their owner can read, and beside each the last checkpoint
-//! that it signed.
+//! Files with private keys, which only their owner can read. Beside each key is a file with the latest
+//! checkpoint that it signed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use accession::text::{quoted, read_small_text};
 
 use super::error::{Context, Error, Result};
 
-/// Writes a key to a file that does not exist yet.
+/// Writes a key to a new file.
 pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
     let name = path.to_string_lossy();
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -25,16 +25,16 @@ pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
         opened => opened.with_context(|| format!("cannot create {}", quoted(&name)))?,
     };
     let written = writeln!(file, "{}", key.secret_text()).and_then(|()| file.sync_all());
-    // What is written in part is not a key.
+    // A partially written file is not a key.
     written
         .inspect_err(|_| drop(fs::remove_file(path)))
         .with_context(|| format!("cannot write {}", quoted(&name)))
 }
 
-/// The greatest length of a file with a key, and of the file with the checkpoint that it signed.
+/// The maximum length of a file with a key, and of the file with its latest signed checkpoint.
 const MAX_BYTES: u64 = 1_024;
 
-/// Reads a key, unless others may read it, too.
+/// Reads a key. Rejects its file if others can read it.
 pub fn read(path: &Path) -> Result<SigningKey> {
     Ok(opened(path)?.0)
 }
@@ -55,8 +55,7 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
     Ok((key, file))
 }
 
-/// Rejects a file with a secret that users other than its owner can read. `name` is the name of the file in
-/// messages.
+/// Rejects a file with a secret that users other than its owner can read. `name` is its name in messages.
 pub fn check_private(file: &File, name: &str, what: &str) -> Result<()> {
     let mode = file.metadata().with_context(|| format!("cannot look at {name}"))?.mode();
     match mode & 0o077 {
@@ -68,20 +67,21 @@ pub fn check_private(file: &File, name: &str, what: &str) -> Result<()> {
     }
 }
 
-/// A key with which is signed: no other process signs with the same file until this is dropped.
+/// A key for signing. No other process signs with the same file until this is dropped.
 pub struct KeyInUse {
     pub key: SigningKey,
-    /// The last checkpoint that it signed. `None` means that it signed none.
+    /// The latest checkpoint that the key signed. `None` means that it signed none.
     pub last: Option<LogCheckpoint>,
     path_of_last: PathBuf,
-    /// What gets the next one: there is room for it before anything is stated.
+    /// The file for the next checkpoint. It is created first, so that there is room for it before anything is
+    /// stated.
     next: NextFile,
     _locked: File,
 }
 
 impl KeyInUse {
-    /// Opens a key, and waits until no other process signs with it. If `path` is a symbolic link, the checkpoint
-    /// beside the target is used.
+    /// Opens a key, and waits until no other process signs with it. If `path` is a symbolic link, the
+    /// checkpoint beside the target is used.
     pub fn open(path: &Path) -> Result<Self> {
         let (key, locked) = opened(path)?;
         let name = quoted(&path.to_string_lossy()).to_string();
@@ -93,25 +93,25 @@ impl KeyInUse {
         Ok(KeyInUse { key, last, path_of_last, next, _locked: locked })
     }
 
-    /// The name of the file in which its last checkpoint is kept, as a message shows it.
+    /// The name, in messages, of the file with its latest signed checkpoint.
     pub fn name_of_last(&self) -> String {
         quoted(&self.path_of_last.to_string_lossy()).to_string()
     }
 
-    /// Keeps what the key is about to sign: a signature of it may leave the process after this.
+    /// Stores the checkpoint that the key is about to sign. After this, the signature may leave the process.
     pub fn keep(&mut self, body: &str) -> Result<()> {
         let kept = self.next.replace(&self.path_of_last, body);
         kept.with_context(|| format!("cannot write {}", self.name_of_last()))
     }
 }
 
-/// The file that takes the place of the last checkpoint. Only who has locked the key writes it, so it has a fixed
-/// name, and what a killed process left there is replaced.
+/// The file that replaces that of the latest checkpoint. Only the process that locked the key writes it. So it
+/// has a fixed name, and a file that a killed process left is replaced.
 struct NextFile {
     file: File,
     path: PathBuf,
-    /// Synced after the file was renamed. It is opened before: a directory that cannot be synced is an error
-    /// before anything is changed.
+    /// The directory of the file, synced after the rename. It is opened first, so that a directory that cannot
+    /// be opened is an error before anything is changed.
     directory: File,
 }
 
@@ -132,7 +132,7 @@ impl NextFile {
         create().with_context(|| format!("cannot create {}", quoted(&next.to_string_lossy())))
     }
 
-    /// Replaces the file at `path` by one with this text. It is durable when this returns.
+    /// Replaces the file at `path` with one that has this text. The text is durable on return.
     fn replace(&mut self, path: &Path, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())?;
         self.file.sync_all()?;
@@ -148,14 +148,14 @@ impl Drop for NextFile {
     }
 }
 
-/// Where the last checkpoint that a key signed is kept.
+/// The path of the file with the latest checkpoint that a key signed.
 fn path_of_last(key: &Path) -> PathBuf {
     let mut path = key.as_os_str().to_owned();
     path.push(".last");
     path.into()
 }
 
-/// The last checkpoint that a key signed. `None` means that it signed none.
+/// The latest checkpoint that a key signed. `None` means that it signed none.
 fn last_signed(path: &Path) -> Result<Option<LogCheckpoint>> {
     let name = quoted(&path.to_string_lossy()).to_string();
     let text = match File::open(path).and_then(|file| read_small_text(file, MAX_BYTES)) {

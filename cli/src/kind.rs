@@ -2,14 +2,14 @@
 
 use accession::ErrorKind;
 
-/// The kind of an error: one of the library's, or one that only the command line has.
+/// The kind of an error, from the library or from the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A kind of the library.
     Library(ErrorKind),
     /// The server cannot listen on an address.
     CannotListen,
-    /// Machines of a cluster cannot be reached, so the output lacks what is on them.
+    /// Some machines of a cluster cannot be reached, so the output lacks their data.
     Incomplete,
     /// The output cannot be written.
     Output,

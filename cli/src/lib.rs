@@ -14,11 +14,11 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Each command is a file in `command/`: its arguments, whose documentation is the help text, and the
-//! function that runs it. The registry itself is in the crate [`accession`], and `accession serve` in the
-//! crate [`accession_server`].
+//! Each command is a file in `command/`. It has the arguments, whose documentation is the help text, and the
+//! function that runs the command. The registry itself is in the crate [`accession`], and `accession serve` in
+//! the crate [`accession_server`].
 
-/// Defines the commands of the program, or of a group, each with its arguments, and how they are run.
+/// Defines the commands of the program or of a group, each with its arguments, and the function that runs them.
 macro_rules! commands {
     ($(#[$group:meta])* enum Command { $($(#[$attribute:meta])* $name:ident($args:ty),)+ }) => {
         $(#[$group])*
@@ -42,7 +42,7 @@ macro_rules! commands {
     };
 }
 
-/// An object of JSON as `serde_json::json!` writes it, whose members keep their order.
+/// An object as `serde_json::json!` writes it, except that its members keep their order.
 macro_rules! object {
     ({ $($name:literal: $value:expr),+ $(,)? }) => {
         $crate::output::Object(vec![$(($name, serde_json::json!($value))),+])
@@ -94,14 +94,14 @@ use signals::report_too_long_files;
 use unknown_options::unknown_option;
 use words::{Meant, meant};
 
-/// Runs the command that the arguments name, and returns its exit status. The first argument is the name of
-/// the program. Errors are printed on standard error.
+/// Runs the command in the arguments, and returns its exit status. The first argument is the name of the
+/// program. Errors are printed on stderr.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     output::show_progress();
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
-    // It stays until the end of the process, which frees it at once.
+    // It is leaked, because the end of the process frees it at once.
     let mut parsed = parse(Box::leak(Box::new(Arguments::command())), &arguments);
     if parsed.is_err() {
         match meant(&arguments) {
@@ -109,7 +109,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Some(Meant::Arguments(others)) => arguments = others,
             None => {}
         }
-        // Only help and errors show descriptions: otherwise nobody needs them.
+        // Only help and errors show descriptions, so other runs do not prepare them.
         parsed = parse(&mut Arguments::program(HelpLength::of(&arguments)), &arguments);
     }
     match parsed {
@@ -120,7 +120,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
         Err(mut error) if error.use_stderr() => {
             if error.kind() == ErrorKind::UnknownArgument {
-                // clap would take a mistyped option for a value, or name the option of another command.
+                // clap would suggest to pass a mistyped option as a value, or name the option of another
+                // command.
                 error.remove(ContextKind::Suggested);
             }
             if let Some(error) = unknown_option(&error, &arguments) {
@@ -151,7 +152,7 @@ fn run_command(
 /// Prints the help or the version.
 fn print_help(help: &clap::Error, session: &mut Session) -> Result<Exit> {
     if session.is_on_terminal() {
-        // Only clap knows which colours the terminal has.
+        // Only clap knows the colours of the terminal.
         help.print()?;
     } else {
         write!(session.document(), "{}", help.render())?;
@@ -159,8 +160,8 @@ fn print_help(help: &clap::Error, session: &mut Session) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes what is still buffered, also what an error cut off, and reports what failed. Output that could
-/// not be written is reported as such, whatever error it caused on its way.
+/// Writes the buffered output, even after an error, and reports the failure. If output could not be written,
+/// reports this instead of the errors that it caused.
 fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
     let is_lost = session.output_failure().is_some();
     let finished = session.finish();
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use crate::program::matches;
 
-    /// The words of a list in the `Debug` text of an argument or a group. clap shows requirements nowhere
+    /// The words of a list in the `Debug` text of an argument or a group, since clap shows requirements nowhere
     /// else.
     fn listed(debug: &str, member: &str) -> Vec<String> {
         let list = debug.split_once(&format!(" {member}: [")).map_or("", |(_, rest)| rest);
@@ -194,15 +195,15 @@ mod tests {
         list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// An argument as a user writes it.
+    /// The words with which a user gives an argument.
     fn given(argument: &Arg) -> Vec<OsString> {
         let value = argument.get_action().takes_values().then(|| "x".into());
         let name = argument.get_long().map(|name| OsString::from(format!("--{name}")));
         name.into_iter().chain(value).collect()
     }
 
-    /// Checks that each argument is rejected without the argument it requires, alone and together with one
-    /// that conflicts with the required argument.
+    /// Checks that each argument is rejected without the argument it requires, alone and together with an
+    /// argument that conflicts with the required one.
     fn refused_in(command: &clap::Command, path: &[OsString], tried: &mut usize) {
         let find = |id: &str| command.get_arguments().find(|it| it.get_id() == id).unwrap();
         let mut requirements = Vec::new();

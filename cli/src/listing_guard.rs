@@ -1,24 +1,24 @@
-//! What the readers of a command's listings refuse.
+//! Refusals by the readers of a command's listings.
 
 use std::cell::RefCell;
 
 use accession::ChangeOptions;
 
-/// Why the readers of a command's listings refuse them, such as missing pages.
+/// The reason for which readers refuse a command's listings, such as missing pages.
 ///
-/// A reader goes on after it has refused a listing here, so that the change can be computed: the change is made with
-/// [`ListingGuard::guarding`], which adds the reason to the guards. It is refused with this reason and the set that
-/// would have to be expected, and made if `--expect` names this set.
+/// A reader continues after such a refusal, so that the change can be computed. [`ListingGuard::guarding`] adds
+/// the reason to the guards of the change. The change is then refused with this reason and with the set to
+/// expect. It is made if `--expect` names this set.
 #[derive(Debug, Default)]
 pub struct ListingGuard(RefCell<Option<accession::Error>>);
 
 impl ListingGuard {
-    /// Refuses a listing. The first reason is reported.
+    /// Refuses a listing. Only the first reason is reported.
     pub fn refuse(&self, reason: accession::Error) {
         self.0.borrow_mut().get_or_insert(reason);
     }
 
-    /// The options of a change of the listings, once they are read.
+    /// Adds the refusal to the options of the change. Called after the listings were read.
     pub fn guarding(self, options: ChangeOptions) -> ChangeOptions {
         options.refused(self.0.into_inner())
     }

@@ -1,14 +1,14 @@
-//! The help page of the program: its commands, under headings.
+//! The help page of the program, with its commands under headings.
 
-/// The commands under one heading of the page, each with what it does.
+/// The commands under one heading of the page.
 pub struct Heading {
     /// The heading.
     pub title: &'static str,
-    /// The commands, and the first line of the help of each.
+    /// The commands, each with the first line of its help.
     pub commands: &'static [(&'static str, &'static str)],
 }
 
-/// All commands that the page lists. clap cannot list subcommands under headings.
+/// All commands on the page. They are listed here because clap cannot list subcommands under headings.
 pub const HEADINGS: &[Heading] = &[
     Heading {
         title: "Record changes",
@@ -68,17 +68,17 @@ pub const HEADINGS: &[Heading] = &[
     },
 ];
 
-/// What the page says before the commands.
+/// The text before the commands.
 const BEGINNING: &str = "\
 Record which files a dataset holds, and cite the exact set
 
 Usage: accession [OPTIONS] COMMAND
 ";
 
-/// The line before what a set can be. The commands end above it.
+/// The line before the list of what a SET can be. The commands end above it.
 pub const SETS: &str = "A SET is one of";
 
-/// What the page says after [`SETS`].
+/// The text after [`SETS`].
 const END: &str = "
   FOO, FOO@2024-03-05    a dataset (or its DOI): now, or at the end of a day
   FOO~1                  before its last change

@@ -1,4 +1,4 @@
-//! Paths as arguments, and granule ids that are listed as paths: which part of a path is the id.
+//! Paths as arguments, and listed paths that contain granule ids.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::error::Error;
 
-/// Parses a path. `-` is refused: whoever writes it means a pipe, not a file of that name.
+/// Parses a path. Rejects `-`, because users mean a pipe by it and not a file of that name.
 pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|text| match text.as_encoded_bytes() {
         b"-" => Err("this cannot be standard input or output; a file of this name is ./-"),
@@ -55,13 +55,13 @@ enum Part {
 }
 
 impl PathArgs {
-    /// Whether an id may differ from what is listed by more than a leading `./`.
+    /// Whether an id may differ from the listed path by more than a leading `./`.
     pub fn changes_ids(&self) -> bool {
         let is_path = matches!(self.part, Part::Path);
         !is_path || self.strip_prefix.is_some() || self.strip_suffix.is_some()
     }
 
-    /// The first option that was given.
+    /// The first of these options that was given.
     pub fn given(&self) -> Option<&'static str> {
         let is_part = !matches!(self.part, Part::Path);
         let given = is_part.then_some("--granule");
@@ -88,11 +88,11 @@ impl PathArgs {
     }
 }
 
-/// What to do where whole paths were read as ids.
+/// The hint if whole paths were read as ids.
 pub const OF_PATHS: &str =
     "--granule name or stem, --strip-prefix and --strip-suffix keep what of a path is the id";
 
-/// The error; of a granule that is not held and is named as a path, with a hint of what to do.
+/// Adds a hint to the error if a granule is not held and its id is a path.
 pub fn with_hint_of_paths(error: Error) -> Error {
     let is_path = error.granule().is_some_and(|granule_id| granule_id.as_str().contains('/'));
     match error.kind() == ErrorKind::NotHeld && is_path {

@@ -1,4 +1,4 @@
-//! The program: all its commands, and the options that each of them takes.
+//! The program with all its commands, and the global options.
 
 use std::ffi::OsString;
 
@@ -16,7 +16,7 @@ use super::references::CitationText;
 use super::session::{REGISTRY, RunOptions, Session};
 use super::short_help::with_short_help;
 
-/// The options that every command takes. Only the help of the program describes them.
+/// The note on the options of every command. Only the help of the program describes them.
 const GLOBAL_OPTIONS: &str =
     "Global options (see accession --help): --registry PATH, --json, --quiet, --verbose, --by NAME";
 
@@ -34,17 +34,17 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// How much of the help is printed.
+/// The length of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelpLength {
-    /// What fits a screen, as `-h` prints it.
+    /// A summary that fits a screen, as `-h` prints it.
     Short,
-    /// All of it, as `--help` prints it.
+    /// The complete help, as `--help` prints it.
     Long,
 }
 
 impl HelpLength {
-    /// The length for these arguments.
+    /// The length of the help that these arguments request.
     pub fn of(arguments: &[OsString]) -> Self {
         let is_long = arguments.iter().any(|argument| argument == "--help" || argument == "help");
         if is_long { HelpLength::Long } else { HelpLength::Short }
@@ -56,7 +56,7 @@ impl Arguments {
     pub fn program(length: HelpLength) -> clap::Command {
         let program = unwrapped(Arguments::command());
         let globals: Vec<Arg> = program.get_arguments().map(|arg| arg.clone().hide(true)).collect();
-        // clap gives a command the global options that it does not have: here hidden ones.
+        // clap adds the global options that a command lacks. These hidden ones prevent it.
         let with_globals = |command: clap::Command| refer_to_global_options(command.args(&globals));
         let program = program.mut_subcommands(with_globals);
         let program = match length {
@@ -67,9 +67,9 @@ impl Arguments {
     }
 }
 
-/// Names the global options after the help of a command, and of each below it.
+/// Names the global options after the help of a command and of its subcommands.
 fn refer_to_global_options(command: clap::Command) -> clap::Command {
-    // clap prints one of the two.
+    // clap only prints one of the two.
     let after_help = match command.get_after_help() {
         Some(after_help) => format!("{after_help}\n\n{GLOBAL_OPTIONS}"),
         None => GLOBAL_OPTIONS.to_owned(),
@@ -77,8 +77,8 @@ fn refer_to_global_options(command: clap::Command) -> clap::Command {
     command.after_long_help(after_help).mut_subcommands(refer_to_global_options)
 }
 
-/// Lets the terminal wrap the description of a command, and of each below it. Only the lines of examples
-/// and lists, which are indented, are kept.
+/// Removes line breaks from the description of a command and of its subcommands, so that the terminal wraps it.
+/// Paragraphs with indented lines, such as examples and lists, are kept.
 fn unwrapped(command: clap::Command) -> clap::Command {
     let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
     let paragraphs = about.split("\n\n").map(|paragraph| match paragraph.contains("\n  ") {
@@ -90,16 +90,16 @@ fn unwrapped(command: clap::Command) -> clap::Command {
     command.mut_subcommands(unwrapped)
 }
 
-/// Returns how many arguments of a command name standard input.
+/// Returns the number of a command's arguments that name standard input.
 ///
-/// The arguments are counted by their types, so that no command can forget to do so.
+/// Arguments are counted by their types, so no command can forget to do it.
 pub fn standard_input_uses(matches: &ArgMatches) -> usize {
     let here: usize = matches.ids().map(|id| uses_of(matches, id.as_str())).sum();
     let below = matches.subcommand().map_or(0, |(_, matches)| standard_input_uses(matches));
     here + below
 }
 
-/// How many values of one argument are standard input. 0 if they have another type.
+/// The number of values of an argument that are standard input. 0 if the argument has another type.
 fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     if let Ok(Some(files)) = matches.try_get_many::<InputFile>(id) {
         return files.filter(|file| **file == InputFile::StandardInput).count();
@@ -113,7 +113,7 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     0
 }
 
-/// The arguments, and how many of them name standard input.
+/// Parses the arguments. Also returns the number of arguments that name standard input.
 pub fn parse(
     program: &mut clap::Command,
     arguments: &[OsString],
@@ -121,7 +121,7 @@ pub fn parse(
     let matches = matches(program, arguments)?;
     let uses = standard_input_uses(&matches);
     let mut arguments = Arguments::from_arg_matches(&matches)?;
-    // A variable that is empty is not set.
+    // An empty variable means that it is not set.
     if matches.value_source("registry") == Some(ValueSource::EnvVariable)
         && arguments.options.registry.as_os_str().is_empty()
     {
@@ -130,11 +130,11 @@ pub fn parse(
     Ok((arguments, uses))
 }
 
-/// The arguments as clap matches them.
+/// Matches the arguments with clap.
 ///
 /// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
-/// `--all` requires `--dry-run`: if `--json`, which conflicts with `--all`, also conflicted with `--dry-run`, clap
-/// would accept `--all` alone. So the arguments are matched a second time, without conflicts.
+/// `--all` requires `--dry-run`: if `--json`, which conflicts with `--all`, also conflicted with `--dry-run`,
+/// clap would accept `--all` alone. So the arguments are matched a second time, without conflicts.
 pub fn matches(
     program: &mut clap::Command,
     arguments: &[OsString],
@@ -148,14 +148,14 @@ pub fn matches(
     match program.try_get_matches_from_mut(arguments) {
         Ok(_) => Ok(matches),
         Err(mut error) => {
-            // It would show the conflicting arguments together.
+            // The usage would show the conflicting arguments together.
             error.remove(ContextKind::Usage);
             Err(error)
         }
     }
 }
 
-/// Runs a command without changing anything of the process that it runs in.
+/// Runs a command without changing the state of the process.
 pub fn run_command(
     command: Command,
     standard_input_uses: usize,
@@ -213,7 +213,7 @@ mod tests {
         assert!(page().lines().all(|line| line.chars().count() <= 100));
     }
 
-    /// The name and the help of each command that has no commands below it.
+    /// The name and the help of each command without subcommands.
     fn summaries(command: &clap::Command, path: &str, all: &mut Vec<(String, String)>) {
         for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
             let path = format!("{path} {}", below.get_name());

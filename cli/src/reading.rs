@@ -1,4 +1,4 @@
-//! The listings of granules that a command names.
+//! Reads the listings of granules that a command names.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -22,9 +22,9 @@ use super::paths::PathArgs;
 use super::same_id::{add_path, refuse_same_id};
 use super::session::Session;
 
-/// The granules of arguments and then of listings, in their order. A listing is a file, or a directory, whose
-/// files are granules. Granules that a file marks as deleted or replaced are skipped. After each listing its
-/// warnings are printed.
+/// The granules of arguments, followed by those of listings, in their order. A listing is a file, or a
+/// directory whose files are granules. Granules that a file marks as deleted or replaced are skipped. The
+/// warnings of each listing are printed after it.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
@@ -34,20 +34,20 @@ pub struct Entries<'a> {
     missing: MissingPages<'a>,
     open: Option<OpenListing>,
     findings: Findings,
-    /// The paths that ids were taken from, by the hash of the id.
+    /// The paths from which ids were made, by the hash of the id.
     listed_paths: Option<ListingBuilder>,
-    /// The registry itself, which is refused if what is listed becomes part of a dataset.
+    /// The registry. Its own files are rejected if the listed granules become part of a dataset.
     refused: Option<Location>,
-    /// Where warnings are kept, in the place of printing them.
+    /// Collects the warnings instead of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
-    /// How many entries were read.
+    /// The number of entries that were read.
     read: u64,
 }
 
-/// How many entries are read before it is checked whether that is cancelled.
+/// The number of entries after which reading checks whether it was cancelled.
 const CHECKED_ROWS: u64 = 4_096;
 
-/// The listing that is being read.
+/// The listing that is open.
 enum OpenListing {
     File {
         file: InputFile,
@@ -59,8 +59,8 @@ enum OpenListing {
         files: Box<DirectoryListing>,
         progress: Progress,
         ids: u64,
-        /// The first and the last path in canonical order. The order in which a directory is read differs between
-        /// file systems.
+        /// The first and the last path in canonical order. File systems return the entries of a directory in
+        /// different orders.
         ends: Option<(String, String)>,
     },
 }
@@ -102,26 +102,26 @@ impl<'a> Entries<'a> {
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
     }
 
-    /// The same granules, which are to be deleted.
+    /// The same granules, for deletion.
     pub fn of_deletion(mut self) -> Self {
         self.options = self.options.of_deletion(true);
         self
     }
 
-    /// The same granules, whose number the caller does not state.
+    /// The same granules, without a check of the total that the caller stated.
     pub fn without_total(mut self) -> Self {
         self.findings = Findings::new(None);
         self
     }
 
-    /// The same granules, which become part of a dataset.
+    /// The same granules, to be recorded in a dataset.
     pub fn recorded(mut self) -> Self {
-        // Made once: there may be millions of ids.
+        // The location is made once, because there may be millions of ids.
         self.refused = Some(self.session.location());
         self
     }
 
-    /// The same granules, whose warnings are kept in the place of printing them.
+    /// The same granules. Their warnings are collected instead of printed.
     pub fn keeping(mut self, warnings: &'a RefCell<Vec<Warning>>) -> Self {
         self.warnings = Some(warnings);
         self
@@ -199,7 +199,7 @@ impl<'a> Entries<'a> {
     fn open_directory(&self, file: &InputFile, directory: &Path) -> Result<OpenListing> {
         let progress = Progress::new();
         progress.begin("reading", "granules", None);
-        // If the files are hashed, the progress is that of their bytes.
+        // If the files are hashed, the progress of their bytes is shown instead.
         let options = self.options.clone().registry(self.session.location());
         let files = DirectoryListing::open(directory, &options, &self.session.watcher());
         let files = files.map_err(|error| match error.kind() {
@@ -213,9 +213,9 @@ impl<'a> Entries<'a> {
         Ok(OpenListing::Directory { file, files, progress, ids: 0, ends: None })
     }
 
-    /// The id that a listed id or path contains. `None`: it is a path of a directory.
+    /// The id in a listed id or path. `location` is `None` for a path in a directory.
     fn id_of(&self, listed: &GranuleId, location: Option<&SourceLocation>) -> Result<GranuleId> {
-        // A directory leaves out the files of the registry.
+        // Only lists are checked here: a directory listing already omits the files of the registry.
         if let Some(location) = location
             && let Some(registry) = &self.refused
             && registry.owns(Path::new(listed.as_str()))
@@ -272,7 +272,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Reads all granules, and returns what is in the listings beside them.
+    /// Reads all granules, and returns the findings of the listings.
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// What a set of listings is used for, which decides what refuses them.
+/// The dataset in which listings are recorded, which decides whether they are accepted.
 pub struct Recording<'a> {
     /// The session.
     pub session: &'a Session,
@@ -313,7 +313,7 @@ pub struct Recording<'a> {
     pub dataset: &'a DatasetName,
 }
 
-/// Listings that were read whole.
+/// Listings that were read to their end.
 #[must_use = "what they look like can be a reason to refuse them"]
 pub struct ReadListings<'a> {
     findings: Findings,
@@ -322,7 +322,8 @@ pub struct ReadListings<'a> {
 }
 
 impl<'a> ReadListings<'a> {
-    /// Listings with these findings, which a reason refuses, or the guard of the missing pages.
+    /// Listings with these findings. `refusal` refuses them or, if there is a guard for missing pages, their
+    /// change.
     pub fn new(
         findings: Findings,
         refusal: Option<accession::Error>,
@@ -331,8 +332,8 @@ impl<'a> ReadListings<'a> {
         ReadListings { findings, refusal, guard: missing.guard() }
     }
 
-    /// What is in the listings beside the granules, unless they are refused by it. If they have a guard, it
-    /// refuses the change of them in place of that.
+    /// The findings of the listings, if they are accepted. If the listings have a guard, it refuses their
+    /// change instead.
     ///
     /// # Errors
     ///
@@ -343,13 +344,13 @@ impl<'a> ReadListings<'a> {
         Ok(self.findings)
     }
 
-    /// What is in listings that become part of a dataset, unless they are refused by it. `refuse_directories`
-    /// refuses a listed id that is a directory of another.
+    /// The findings of listings that become part of a dataset, if they are accepted. `refuse_directories`
+    /// rejects a listed id that is a directory of another.
     ///
     /// # Errors
     ///
-    /// Those of [`ReadListings::accepted`]; a list of paths has a directory; checksums do not say their algorithm,
-    /// and the dataset has none of the one that their length says.
+    /// Those of [`ReadListings::accepted`]. Also: a list of paths has a directory; or checksums do not name
+    /// their algorithm, and the dataset has no checksums of the algorithm that is guessed from their length.
     pub fn accepted_for(
         mut self,
         Recording { session, dataset }: Recording<'_>,
@@ -391,10 +392,10 @@ impl<'a> ReadListings<'a> {
     }
 }
 
-/// The bytes at the beginning of a file that show whether it is text.
+/// The number of bytes at the beginning of a file that show whether it is text.
 const SHOWN_BYTES: u64 = 8 * 1_024;
 
-/// The error of a file; of one that has data in the place of ids, with a hint of what to name instead.
+/// Adds a hint to the error if a file contains data instead of ids. The hint says what to name instead.
 fn with_hint_of_data(error: accession::Error, file: &InputFile) -> Error {
     let is_binary = |path: &Path| {
         let mut bytes = Vec::new();
@@ -410,7 +411,7 @@ fn with_hint_of_data(error: accession::Error, file: &InputFile) -> Error {
     }
 }
 
-/// Warns of granules that a list has more than once.
+/// Warns that a list has repeated granules.
 pub fn warn_of_repeated(session: &Session, repeated: u64) {
     if repeated > 0 {
         let skipped = plural(repeated, "granule");
@@ -418,28 +419,28 @@ pub fn warn_of_repeated(session: &Session, repeated: u64) {
     }
 }
 
-/// Whether an id begins or ends with a blank, and the path that it is a part of does not.
+/// Whether an id begins with a blank and its path does not, or ends with a blank and its path does not.
 fn gets_edge_blank(path: &str, id: &str) -> bool {
     let begins = |text: &str| text.starts_with(char::is_whitespace);
     let ends = |text: &str| text.ends_with(char::is_whitespace);
     begins(id) && !begins(path) || ends(id) && !ends(path)
 }
 
-/// What to do with a search result of which pages are missing.
+/// What to do with a search result if some of its pages are missing.
 #[derive(Debug, Clone, Copy)]
 pub enum MissingPages<'a> {
-    /// Refuse it, since one page is easily mistaken for the whole dataset.
+    /// Refuse it, because one page is easily mistaken for the whole dataset.
     Refuse,
-    /// Refuse the change of it, unless its result is expected.
+    /// Refuse the change, unless its result is expected.
     Guard(&'a ListingGuard),
     /// Accept it, with a warning.
     Warn,
-    /// The same, but refuse the change of what does not look like a list, unless its result is expected.
+    /// The same, but refuse the change if a listing does not look like a list, unless the result is expected.
     WarnAndGuard(&'a ListingGuard),
 }
 
 impl<'a> MissingPages<'a> {
-    /// What refuses the change of the listings.
+    /// The guard that refuses the change of the listings.
     fn guard(self) -> Option<&'a ListingGuard> {
         match self {
             MissingPages::Guard(guard) | MissingPages::WarnAndGuard(guard) => Some(guard),

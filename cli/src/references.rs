@@ -1,4 +1,4 @@
-//! Files with citations, records of datasets, and policies.
+//! Reads files with citations, records of datasets, and policies.
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -34,15 +34,15 @@ impl FromStr for CitationText {
     }
 }
 
-/// A limit for citations and lists of references.
+/// The maximum length of citations and lists of references.
 const MAX_TEXT_BYTES: u64 = 64 * 1_024 * 1_024;
 
-/// Reads the references of a file: BibTeX, RIS, CSL-JSON, or text.
+/// Reads the references in a file: BibTeX, RIS, CSL-JSON, or text.
 ///
 /// # Errors
 ///
-/// The file cannot be read or is too long, or contains no reference of the kind that the extension of its
-/// name says.
+/// The file cannot be read or is too long, or has no reference although its extension is that of a list of
+/// references.
 pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     let text = read_citations(file)?;
     let references = Reference::find_all(&text);
@@ -58,9 +58,9 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     Ok(references)
 }
 
-/// Reads a file with the record of a dataset, and returns its text, which [`record::read`] accepts.
+/// Reads a file with the record of a dataset. Returns its text, which is valid for [`record::read`].
 pub fn read_record(file: &InputFile) -> Result<String> {
-    /// A limit for the file, far longer than any record.
+    /// The maximum length of the file, far longer than any record.
     const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
     let (reader, name) = open(file)?;
     let text = read_small_text(reader, MAX_BYTES);
@@ -85,8 +85,8 @@ pub fn read_citations(file: &InputFile) -> Result<String> {
     Ok(decoded(&bytes.with_context(|| format!("cannot read {}", quoted(&name)))?))
 }
 
-/// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Invalid bytes are
-/// replaced: they do not make the identifiers around them unreadable.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Replaces invalid bytes, so that
+/// the identifiers around them stay readable.
 fn decoded(bytes: &[u8]) -> String {
     let utf_16 = |unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =
@@ -100,10 +100,10 @@ fn decoded(bytes: &[u8]) -> String {
     }
 }
 
-/// The longest policy that is read.
+/// The maximum length of a policy.
 const MAX_POLICY_BYTES: u64 = 256 * 1_024;
 
-/// The text of a policy, which is one.
+/// Reads a policy. Returns its text and the policy.
 pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
     let text = read_text(file, MAX_POLICY_BYTES)?;
     let policy = parsed(&text, file)?;

@@ -1,4 +1,4 @@
-//! Ids that are taken from listed paths: two paths must not give the same id.
+//! Checks that two listed paths do not give the same id.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,7 +7,7 @@ use accession::{GranuleId, Listing, ListingBuilder, ListingEntry};
 
 use super::error::Result;
 
-/// Adds the path that an id was taken from, so that another path with the same id is found.
+/// Adds the path from which an id was made, so that another path with the same id is found.
 pub fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record) -> Result<()> {
     let hash = |text: &str| {
         let mut hasher = DefaultHasher::new();
@@ -17,8 +17,8 @@ pub fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Rec
     let listed = record.granule_id.as_str();
     let listed = listed.strip_prefix("./").unwrap_or(listed);
     let name = listed.rsplit('/').next().unwrap_or_default();
-    // Sorted, the paths that give one id and have one name are next to each other. Files of different names with
-    // one stem are those of one granule.
+    // After sorting, paths with the same id and the same file name are next to each other. Files with different
+    // names but the same stem belong to one granule.
     let key = format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
     paths.add(ListingEntry {
         granule_id: GranuleId::new(key)?,
@@ -29,7 +29,7 @@ pub fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Rec
     Ok(())
 }
 
-/// Refuses two paths that give one id.
+/// Rejects two paths that give the same id.
 pub fn refuse_same_id(paths: &Listing) -> Result<()> {
     let mut before: Option<ListingEntry> = None;
     for entry in paths.entries()? {

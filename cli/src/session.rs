@@ -35,14 +35,14 @@ pub const REGISTRY: &str = "accession.db";
 /// One run of the program.
 pub struct Session {
     options: RunOptions,
-    /// What was typed, the name of the program first.
+    /// The arguments. The first is the name of the program.
     arguments: Vec<OsString>,
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
-    /// What was read of a site, which takes the place of the registry.
+    /// The sets that were read from a published site. They are used instead of the registry.
     site: Option<Registry>,
-    /// The program that this runs inside. `None` means that it is the program `accession`.
+    /// The other program in which the session runs. `None` means that it runs in the program `accession`.
     host: Option<Host>,
 }
 
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// A session inside another program, whose output is written to `out`.
+    /// A session in another program. Its output is written to `out`.
     pub fn inside(
         options: RunOptions,
         arguments: Vec<OsString>,
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// How the command of a session inside another program ended.
+    /// The outcome of the command of a session in another program.
     pub fn conclude_inside(self, result: Result<Exit>) -> Outcome {
         match &self.host {
             Some(host) => Outcome::of(result, host),
@@ -123,14 +123,15 @@ impl Session {
         }
     }
 
-    /// The registry that is open already: what was read of a site, or the one of the other program.
+    /// The registry that is already open: the one that was read from a site, or that of the other program.
     fn opened(&self) -> Option<Registry> {
         let of_host = || self.host.as_ref()?.registry.as_ref();
         let registry = self.site.as_ref().or_else(of_host)?;
         Some(self.cancelled(registry.clone()))
     }
 
-    /// What ends long work: the other program, or else Ctrl-C. A second Ctrl-C ends the program at once.
+    /// The token that ends long work: that of the other program, else one for Ctrl-C. A second Ctrl-C ends the
+    /// program at once.
     pub fn interrupt(&self) -> Result<CancelToken> {
         match &self.host {
             Some(host) => Ok(host.token.clone()),
@@ -143,7 +144,7 @@ impl Session {
         self.host.as_ref().map_or(Ok(()), |host| host.token.check())
     }
 
-    /// The watcher of work that is not on the registry.
+    /// The watcher of work without a registry.
     pub fn watcher(&self) -> Watcher {
         let watcher = Watcher::new().observed_by(Arc::new(self.progress()));
         match &self.host {
@@ -152,12 +153,12 @@ impl Session {
         }
     }
 
-    /// A text as it is shown and recorded: without the place of temporary listings.
+    /// A text as it is shown and recorded: without the path of temporary listings.
     pub fn shown(&self, text: &str) -> String {
         self.host.as_ref().map_or(text.to_owned(), |host| host.shown(text))
     }
 
-    /// Reads what names lead to on a published site, which takes the place of the registry.
+    /// Reads the sets that `names` mean on a published site. They are used instead of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[SetSpec]) -> Result<()> {
         let registry = site.read(names, self.now()?)?;
         self.options.registry = registry.location().full_name();
@@ -170,22 +171,22 @@ impl Session {
         self.options.json
     }
 
-    /// Whether confirmations are omitted, which are printed only to report success.
+    /// Whether confirmations are omitted. A confirmation only reports success.
     pub fn is_quiet(&self) -> bool {
         self.options.quiet
     }
 
-    /// Whether what changed is printed in one line, in the place of a confirmation.
+    /// Whether changes are printed in one line instead of as a confirmation.
     pub fn wants_lines(&self) -> bool {
         self.options.quiet && !self.options.json
     }
 
-    /// Whether the work that is done is reported.
+    /// Whether the amount of work is reported.
     pub fn is_verbose(&self) -> bool {
         self.options.verbose
     }
 
-    /// Prints on stderr the work that was done, if `--verbose` is given.
+    /// Prints the amount of work on stderr, if `--verbose` is given.
     pub fn report_work(&self, effort: &WorkCounts) {
         if !self.options.verbose {
             return;
@@ -211,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Who makes the changes of this run.
+    /// The author of the changes of this run.
     fn by(&self) -> Option<String> {
         let by = self.options.by.clone().filter(|by| !by.trim().is_empty());
         by.or_else(system_user)
@@ -225,7 +226,7 @@ impl Session {
 
     /// Returns the registry with this user as the author of changes. A time in `at` confirms the clock.
     pub fn recording(&self, registry: &Registry, at: Option<ChangeTime>) -> Result<Registry> {
-        // The clock is checked once here, so that later readings can be trusted to succeed.
+        // The clock is checked here once, so that later readings succeed.
         self.now()?;
         let clock = Clock::system();
         let clock = if at.is_some() { clock.confirmed() } else { clock };
@@ -243,7 +244,7 @@ impl Session {
         Ok(())
     }
 
-    /// Where the registry is.
+    /// The location of the registry.
     pub fn location(&self) -> Location {
         Location::from(&self.options.registry)
     }
@@ -257,7 +258,7 @@ impl Session {
         Ok(registry.observed_by(Arc::new(self.progress())))
     }
 
-    /// The registry, whose work the other program can cancel.
+    /// The same registry. The other program can cancel its work.
     fn cancelled(&self, registry: Registry) -> Registry {
         self.host.as_ref().map_or(registry.clone(), |host| registry.cancelled_by(&host.token))
     }
@@ -267,7 +268,7 @@ impl Session {
         self.recording(&self.open()?, at)
     }
 
-    /// Shows the progress of work on a registry, and notes what it commits.
+    /// The progress of work on a registry. It also remembers whether something was committed.
     pub fn progress(&self) -> Progress {
         Progress::new().noting(&self.committed)
     }
@@ -280,8 +281,8 @@ impl Session {
         }
     }
 
-    /// Opens the registry, as often as the result is called: without progress, and for other threads. It waits
-    /// for another writer for less time than a client does.
+    /// Returns a function that opens the registry, without progress and for other threads. It waits for another
+    /// writer for a shorter time than a client of the server waits.
     pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
         let location = self.location();
         let busy_wait = Duration::from_secs(5);
@@ -293,12 +294,12 @@ impl Session {
         self.location().full_name()
     }
 
-    /// Whether a listed path has the name of the registry's file, or of one that SQLite keeps beside it.
+    /// Whether a listed path has the name of the registry's file, or of a file that SQLite creates beside it.
     pub fn is_own_file(&self, listed: &str) -> bool {
         self.location().owns(Path::new(listed))
     }
 
-    /// How the program is called for this registry in a command to be typed next.
+    /// The beginning of a suggested command: the program with the option for this registry.
     pub fn program(&self) -> String {
         let registry = &self.options.registry;
         let is_usual = match std::env::var_os("ACCESSION_REGISTRY") {
@@ -314,21 +315,21 @@ impl Session {
         }
     }
 
-    /// The command of this run with more options, to be typed next.
+    /// The command of this run with more options, as a suggestion.
     pub fn again(&self, options: &[(&str, &str)]) -> String {
         again(&self.arguments, &self.program(), options)
     }
 
-    /// The path of the registry that [`Session::write`] would create. `None` means that it would
-    /// not create one.
+    /// The path of the registry that [`Session::write`] would create. `None` means that it would not create
+    /// one.
     pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
         let is_new =
             create != Create::Never && self.opened().is_none() && !self.location().exists()?;
         Ok(is_new.then_some(&self.options.registry))
     }
 
-    /// Runs `work` on the registry, for changes of this user at a time. If the registry does not exist and
-    /// `create` allows it, the first change that succeeds creates it.
+    /// Runs `work` on the registry, for changes by this user. A time in `at` confirms the clock. If the
+    /// registry does not exist and `create` allows it, the first successful change creates it.
     pub fn write<T>(
         &self,
         create: Create,
@@ -345,7 +346,7 @@ impl Session {
         work(&self.recording(&registry, at)?, self)
     }
 
-    /// Notes that something was made beside the registry, which does not note it itself.
+    /// Records that something was committed outside the registry, such as a published file.
     pub fn note_commit(&self) {
         self.committed.store(true, Ordering::Relaxed);
     }
@@ -370,7 +371,7 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
-    /// Prints on stderr what was done beside the output, for people.
+    /// Prints a message for people on stderr: what was done beside the output.
     pub fn note(&self, message: &str) {
         if self.host.is_none() {
             // If stderr cannot be written, there is nowhere left to report it.
@@ -378,14 +379,14 @@ impl Session {
         }
     }
 
-    /// Prints on stderr what to do next, for people.
+    /// Prints a hint for people on stderr: what to do next.
     pub fn hint(&self, message: &str) {
         if self.host.is_none() {
             write_message(Label::Hint, message);
         }
     }
 
-    /// Prints warnings of the library, each with what to do about it.
+    /// Prints warnings of the library, each with a hint.
     pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
         for warning in warnings {
             let message = match hint::of_warning(&warning, &self.program()) {
@@ -412,7 +413,8 @@ impl Session {
         }
     }
 
-    /// The error with the next command: of a refusal, the same command with the set that it would lead to.
+    /// Adds the next command to an error. For a refusal, it is the same command with the resulting set as the
+    /// expected one.
     pub fn with_next_command(&self, error: CliError) -> CliError {
         let Some((refusal, expect)) = error.refusal() else {
             return self.with_suggestion(error);
@@ -425,14 +427,15 @@ impl Session {
         error.with_hint(hint)
     }
 
-    /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
+    /// Adds a hint that names similar datasets and identifiers to an error about an unknown one, if there are
+    /// any.
     fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
         if error.kind() == ErrorKind::SimilarName {
             let hint = hint::of_similar_name(unknown, &self.program());
             return error.with_hint(hint);
         }
-        // The command has failed already: that nothing can be suggested is not reported.
+        // The command has failed already, so an error here only loses the suggestion.
         let snapshot = self.open_existing().ok().flatten();
         let snapshot = snapshot.and_then(|registry| registry.snapshot().ok());
         match snapshot.and_then(|snapshot| suggestion(&snapshot, unknown)) {
@@ -446,13 +449,13 @@ impl Session {
         self.out.columns().is_some()
     }
 
-    /// Standard output for a format of its own, which other programs read: a manifest, a script, a list of ids.
-    /// Everything else is printed from values: see [`Session::present`].
+    /// Standard output for formats that other programs read: a manifest, a script, a list of ids. Everything
+    /// else is printed from values with [`Session::present`].
     pub fn document(&mut self) -> &mut impl Write {
         &mut self.out
     }
 
-    /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
+    /// Prints a list: lines of JSON, or a table. Returns the number of rows.
     pub fn rows<R: Serialize>(
         &mut self,
         columns: &'static [Column],
@@ -468,12 +471,12 @@ impl Session {
         Ok(count)
     }
 
-    /// A list whose rows are printed one by one.
+    /// Starts a list whose rows are printed one by one.
     pub fn list(&self, columns: &'static [Column]) -> PrintedList {
         PrintedList(Table::new(columns, self.out.columns()))
     }
 
-    /// Prints what was asked for: as JSON, or as text that is made from the same value.
+    /// Prints the requested result: as JSON, or as text that is made from the same value.
     pub fn present(&mut self, value: &impl Serialize, text: AsText) -> Result<Exit> {
         if self.is_json() {
             self.json(value)?;
@@ -482,8 +485,8 @@ impl Session {
         Ok(Exit::Done)
     }
 
-    /// Prints what a command did: as JSON, as text that is made from the same value, or with `--quiet` not at
-    /// all.
+    /// Prints the result of a change: as JSON, as text that is made from the same value, or not at all with
+    /// `--quiet`.
     pub fn present_done(&mut self, done: &impl Serialize, text: AsText) -> Result<Exit> {
         match self.is_quiet() && !self.is_json() {
             true => Ok(Exit::Done),
@@ -500,7 +503,7 @@ impl Session {
         Ok(Exit::Done)
     }
 
-    /// Prints lines of JSON that were written to a file: as they are, or each as text that is made from it.
+    /// Prints the lines of JSON in a file, as they are or as text that is made from each.
     pub fn present_lines(&mut self, mut lines: impl BufRead, text: AsText) -> Result<()> {
         if self.is_json() {
             io::copy(&mut lines, &mut self.out)?;
@@ -513,8 +516,8 @@ impl Session {
         Ok(())
     }
 
-    /// Prints a result with lists that are read while they are printed, so that they need no memory: as JSON, in
-    /// which each list is a member, or as text that is made from the same values.
+    /// Prints a result with lists that are read while they are printed, so they need no memory. As JSON, each
+    /// list is a member. As text, it is made from the same values.
     pub fn present_with_lists(
         &mut self,
         result: &impl Serialize,
@@ -533,7 +536,8 @@ impl Session {
         Ok(Exit::Done)
     }
 
-    /// Prints text that is made from a value, unless stdout carries JSON: then a list prints the value.
+    /// Prints text that is made from a value. With `--json`, prints nothing: the value is printed as a row of a
+    /// list.
     pub fn text_of(&mut self, value: &impl Serialize, text: AsText) -> Result<()> {
         if !self.is_json() {
             // A list that is read while it is serialized can fail.
@@ -549,12 +553,12 @@ impl Session {
         self.out.write_all(b"\n")
     }
 
-    /// Writes what is still buffered.
+    /// Writes the buffered output.
     pub fn finish(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }
 
-    /// Why the output is incomplete. `None` means that everything was written so far.
+    /// The reason that the output is incomplete. `None` means that everything was written so far.
     pub fn output_failure(&self) -> Option<&Failure> {
         self.out.failure()
     }
@@ -572,14 +576,14 @@ impl PrintedList {
         }
     }
 
-    /// Prints the rows that were not printed yet.
+    /// Prints the remaining rows.
     pub fn finish(self, session: &mut Session) -> io::Result<()> {
         self.0.finish(&mut session.out)
     }
 }
 
 /// A question that names the datasets and identifiers that are similar to an unknown one. `None` means that
-/// none is.
+/// there are none.
 pub fn suggestion(snapshot: &Snapshot, unknown: &str) -> Option<String> {
     let datasets = snapshot.similar_datasets(unknown).unwrap_or_default();
     let identifiers = snapshot.similar_identifiers(unknown).unwrap_or_default();
@@ -597,7 +601,7 @@ fn clock() -> Option<Timestamp> {
     SystemTime::now().try_into().ok()
 }
 
-/// Whether a missing registry is created.
+/// Whether to create a missing registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Create {
     /// A missing registry is an error.
@@ -613,7 +617,7 @@ impl Create {
     }
 }
 
-/// The user name from the environment, or otherwise of the system.
+/// The user name from the environment, else from the system.
 fn system_user() -> Option<String> {
     let named = ["LOGNAME", "USER", "USERNAME"].into_iter().find_map(variable);
     named.or_else(user_of_process)
@@ -624,7 +628,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// The name in `/etc/passwd` of the user of the process, or the number of one who is not there.
+/// The user name of the process in `/etc/passwd`, or the number of a user who is not listed there.
 fn user_of_process() -> Option<String> {
     let uid = rustix::process::getuid().as_raw().to_string();
     let users = std::fs::read("/etc/passwd").unwrap_or_default();
@@ -637,7 +641,7 @@ fn user_of_process() -> Option<String> {
     Some(named.unwrap_or_else(|| format!("uid {uid}")))
 }
 
-/// When a change takes effect.
+/// The time at which a change takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeTime {
     /// Now, by a clock that the user confirms.

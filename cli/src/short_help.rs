@@ -1,18 +1,19 @@
-//! What `-h` prints of a command: a summary that fits a screen.
+//! The summary that `-h` prints of a command. It fits a screen.
 
 use clap::{Arg, ArgAction, Command};
 
-/// The widest line.
+/// The maximum width of a line.
 const WIDTH: usize = 100;
 
-/// The command and each below it, with a summary for `-h`.
+/// Adds a summary for `-h` to a command and to its subcommands.
 pub fn with_short_help(command: Command) -> Command {
     let mut built = command.clone();
     built.build();
     summarized(command, &built)
 }
 
-/// As [`with_short_help`]; `built` is the same command, with its usage and with the arguments that clap adds.
+/// The same as [`with_short_help`]. `built` is the same command after clap added its usage and its own
+/// arguments.
 fn summarized(command: Command, built: &Command) -> Command {
     let command = subcommands(built).fold(command, |command, below| {
         command.mut_subcommand(below.get_name(), |command| summarized(command, below))
@@ -20,13 +21,13 @@ fn summarized(command: Command, built: &Command) -> Command {
     command.override_help(summary(built))
 }
 
-/// The commands below a command that its help lists.
+/// The subcommands that the help of a command lists.
 fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|below| below.get_name() != "help")
 }
 
-/// The summary of a command: what it does, its arguments, and examples. What is rarely needed is left to
-/// `--help`: everything but the first paragraph about the command and about each argument, and arguments that are
+/// The summary of a command: its description, its arguments, and examples. Rarely needed text is only in
+/// `--help`: all but the first paragraph about the command and about each argument, and arguments that are
 /// hidden in the short help.
 fn summary(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -50,12 +51,12 @@ fn summary(command: &Command) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// Whether clap adds an argument to every command.
+/// Whether clap adds this argument to every command.
 fn is_of_clap(argument: &Arg) -> bool {
     matches!(argument.get_action(), ArgAction::Help | ArgAction::Version)
 }
 
-/// An argument, and what it means.
+/// An argument and its meaning.
 fn row(argument: &Arg) -> (String, String) {
     let values = argument.get_value_names().unwrap_or_default().join(" ");
     let takes_values = argument.get_action().takes_values();

@@ -8,11 +8,12 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::error::{Context, Result};
 
-/// Becomes true when the program is asked to end, from now on. A second request ends it at once.
+/// Returns a flag that becomes true when the program is asked to end. A second request ends the program at
+/// once.
 pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order, the first request is not yet a second one.
+        // In this order, the first request does not count as the second.
         register_conditional_shutdown(signal, 130, Arc::clone(&flag))
             .and_then(|_| register(signal, Arc::clone(&flag)))
             .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
@@ -20,8 +21,8 @@ pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does
-/// not end the program without a word.
+/// Reports a file that would exceed `ulimit -f` as an error of the write. Without this, the program would end
+/// without a message.
 pub fn report_too_long_files() -> Result<()> {
     register(SIGXFSZ, Arc::default())
         .map(drop)

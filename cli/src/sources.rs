@@ -1,4 +1,4 @@
-//! The sets that a command reads: of the registry, or listings in files, directories and standard input.
+//! The sets that a command reads: from the registry, or from listings in files, directories and standard input.
 
 use accession::text::quoted;
 use accession::{
@@ -14,7 +14,7 @@ use crate::paths::PathArgs;
 use crate::reading::{Entries, MissingPages};
 use crate::session::Session;
 
-/// What a [`SetSpec`] names.
+/// The source that a [`SetSpec`] means.
 pub enum Named<'a> {
     /// A set of the registry.
     Set(Resolution<'a>),
@@ -22,9 +22,9 @@ pub enum Named<'a> {
     Listing(InputFile),
 }
 
-/// The registry as it is now. `None` means that it does not exist.
+/// A snapshot of the registry. `None` means that the registry does not exist.
 pub fn snapshot(session: &Session) -> Result<Option<Snapshot>> {
-    // To ask first whether it exists would cost a server one more connection.
+    // Checking first whether it exists would cost one more connection to a server.
     match session.open() {
         Ok(registry) => Ok(Some(registry.snapshot()?)),
         Err(error) if error.kind() == ErrorKind::RegistryMissing => Ok(None),
@@ -33,11 +33,11 @@ pub fn snapshot(session: &Session) -> Result<Option<Snapshot>> {
 }
 
 impl<'a> Named<'a> {
-    /// Finds what is named, and prints warnings about it. `None` means that there is no registry.
+    /// Finds the source, and prints warnings about it. `snapshot` is `None` if there is no registry.
     ///
     /// # Errors
     ///
-    /// Those of [`SetSpec::source`]; the registry does not exist, and no file is named.
+    /// Those of [`SetSpec::source`]. Also: the registry does not exist, and no file has the name.
     pub fn find(session: &Session, snapshot: Option<&'a Snapshot>, spec: &SetSpec) -> Result<Self> {
         match spec.source(snapshot) {
             Ok(Source::Registry(resolution)) => {
@@ -46,7 +46,7 @@ impl<'a> Named<'a> {
             }
             Ok(Source::Path(path)) => Ok(Named::Listing(InputFile::Path(path))),
             Ok(Source::StandardInput) => Ok(Named::Listing(InputFile::StandardInput)),
-            // That the registry is missing is the better reason.
+            // The missing registry is the better reason.
             Err(_) if snapshot.is_none() => Err(match session.open() {
                 Err(missing) if spec.is_dataset() => {
                     let message = format!("{missing}, and no file {}", quoted(spec.as_str()));
@@ -63,7 +63,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Refuses an option of reading listings if none is read.
+/// Rejects an option for reading listings if no listing is read.
 ///
 /// # Errors
 ///
@@ -81,12 +81,13 @@ pub struct ListedSource {
     pub source: String,
     /// Its granules.
     pub listing: Listing,
-    /// The algorithms that are guessed from the length of its checksums, each with the number of files, as JSON.
+    /// The algorithms that were guessed from the length of its checksums, each with the number of files, as
+    /// JSON.
     pub by_length: Vec<Value>,
 }
 
-/// Reads a listing. Unless JSON is printed, stderr names the algorithms that are guessed from the length of checksums:
-/// what is printed on stdout may become part of a paper.
+/// Reads a listing. Prints the algorithms that were guessed from the length of checksums on stderr, unless
+/// `--json` or `--quiet` is given: stdout may become part of a paper.
 pub fn listed(
     session: &Session,
     file: InputFile,
@@ -103,7 +104,7 @@ pub fn listed(
     Ok(ListedSource { source: name, listing: builder.finish(), by_length })
 }
 
-/// Makes a listing the set of a temporary registry, so that it is read as any other set.
+/// Makes a listing the set of a temporary registry, so that it can be read like any other set.
 pub fn as_set(session: &Session, listing: &Listing) -> Result<(Registry, Set)> {
     let registry = Registry::temporary(Clock::fixed(session.now()?))?;
     let name: DatasetName = "listing".parse()?;

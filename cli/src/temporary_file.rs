@@ -1,4 +1,4 @@
-//! Temporary files, for output that is complete before it is printed.
+//! Temporary files for output that must be complete before it is printed.
 
 use std::fs::File;
 
@@ -11,14 +11,14 @@ use super::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Temporary`]: the directory for temporary files does not exist, cannot be written, or is full.
+/// [`ErrorKind::Temporary`]: the directory for temporary files does not exist, is not writable, or is full.
 pub fn create() -> Result<File> {
     tempfile::tempfile().map_err(|error| {
         let directory = std::env::temp_dir();
         let message = format!(
             "cannot create a temporary file in the directory {} (the environment variable TMPDIR names another): {}",
             quoted(&directory.to_string_lossy()),
-            // Without the name of the file, which nobody chose.
+            // The name of the file is omitted, because the user did not choose it.
             error.kind()
         );
         Error::new(ErrorKind::Temporary, message)

@@ -1,4 +1,4 @@
-//! Options that people type and a command does not have: those of earlier versions and of other programs.
+//! Options that users type and a command does not have: those of earlier versions and of other programs.
 //!
 //! An option is looked up here only if the command does not have it, so an option always takes precedence.
 
@@ -10,15 +10,15 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::error::Error;
 use super::program::Arguments;
 
-/// What to do instead of giving an option.
+/// The replacement for options of some commands.
 struct Advice {
     commands: &'static [&'static str],
     options: &'static [&'static str],
-    /// One sentence, in which `{command}` is the command.
+    /// One sentence. `{command}` in it is replaced with the command.
     instead: &'static str,
 }
 
-/// The commands that change what a dataset holds by listings.
+/// The commands that use listings to change what a dataset holds.
 const CHANGES: &[&str] = &["sync", "ingest", "delete", "import", "fixity add"];
 
 /// The commands that read one set.
@@ -137,8 +137,8 @@ const ADVICE: &[Advice] = &[
     },
 ];
 
-/// The error that an option does not exist, which names the right way. `None` means that clap reports something
-/// else, or an option that is not listed here.
+/// The error that an option does not exist, with a hint that names the replacement. `None` means that it is
+/// another error of clap, or that the option is not listed here.
 pub fn unknown_option(error: &clap::Error, arguments: &[OsString]) -> Option<Error> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -155,7 +155,7 @@ pub fn unknown_option(error: &clap::Error, arguments: &[OsString]) -> Option<Err
     Some(error.with_hint(advice.instead.replace("{command}", &command)))
 }
 
-/// The command that arguments name, with its group.
+/// The command in the arguments, with its group.
 fn command_of(arguments: &[OsString]) -> String {
     let mut command = &Arguments::command();
     let mut path = Vec::new();
@@ -172,7 +172,7 @@ fn command_of(arguments: &[OsString]) -> String {
 mod tests {
     use super::*;
 
-    /// The command that words begin with, and its name.
+    /// The command at the beginning of `words`, and its name.
     fn command_in<'a>(program: &'a clap::Command, words: &[&str]) -> (&'a clap::Command, String) {
         let (mut command, mut path) = (program, Vec::new());
         for word in words {

@@ -1,6 +1,6 @@
-//! Words that people type for commands: those of other programs, and of commands that are part of a group.
+//! Words that users type instead of commands: those of other programs, and of commands that belong to a group.
 //!
-//! A word is looked up here only if it is not a command, so a command always takes precedence. A word in a group
+//! A word is looked up here only if it is not a command, so commands always take precedence. A word in a group
 //! is listed with the name of the group.
 
 use std::ffi::OsString;
@@ -10,17 +10,18 @@ use clap::{ArgMatches, CommandFactory};
 use super::error::Error;
 use super::program::Arguments;
 
-/// What a word means.
+/// The meaning of a word.
 enum Meaning {
-    /// A command by another name. If there are several, the first that accepts the other arguments is meant.
+    /// Other names of commands. If there are several, the first that accepts the other arguments is run, else
+    /// the last.
     Command(&'static [&'static [&'static str]]),
-    /// What to do, in one sentence: the word means several commands, or they take other arguments.
+    /// What to do, in one sentence, if the word means several commands or their arguments differ.
     Advice(&'static str),
 }
 
 use Meaning::{Advice, Command as As};
 
-/// The words, each with its meaning.
+/// The words and their meanings.
 const WORDS: &[(&str, Meaning)] = &[
     ("diff", As(&[&["compare"]])),
     ("log", As(&[&["history"]])),
@@ -170,15 +171,15 @@ const WORDS: &[(&str, Meaning)] = &[
 
 const WITHDRAW: &str = "`accession dataset withdraw NAME --note WHY` closes a dataset, and `accession delete NAME LISTING` deletes granules";
 
-/// What arguments mean whose command is one of the words.
+/// The meaning of arguments whose command is one of the words.
 pub enum Meant {
-    /// These arguments.
+    /// Run these arguments.
     Arguments(Vec<OsString>),
-    /// Nothing: the error names the right command.
+    /// Report this error, which names the right command.
     Nothing(Error),
 }
 
-/// What arguments mean that clap does not accept. `None` means that their command is none of the words.
+/// The meaning of arguments that clap rejects. `None` means that their command is none of the words.
 pub fn meant(arguments: &[OsString]) -> Option<Meant> {
     let program = Arguments::command();
     let matches = with_any_word(program.clone()).try_get_matches_from(arguments).ok()?;
@@ -204,7 +205,7 @@ pub fn meant(arguments: &[OsString]) -> Option<Meant> {
     Some(Meant::Arguments(meant.into_iter().find(accepts).unwrap_or(last)))
 }
 
-/// The program, in which each group accepts any word as a command.
+/// The same program, except that each group accepts any word as a command.
 fn with_any_word(command: clap::Command) -> clap::Command {
     match command.has_subcommands() {
         true => command.allow_external_subcommands(true).mut_subcommands(with_any_word),
@@ -212,7 +213,7 @@ fn with_any_word(command: clap::Command) -> clap::Command {
     }
 }
 
-/// The first word that is not a command, after the group that it is in, and the number of arguments after it.
+/// The first word that is not a command, with the name of its group, and the number of arguments after it.
 fn unknown_word(program: &clap::Command, matches: &ArgMatches) -> Option<(String, usize)> {
     let (word, below) = matches.subcommand()?;
     match program.find_subcommand(word) {

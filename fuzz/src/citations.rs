@@ -1,4 +1,4 @@
-//! Citations that are pasted, and the records and patterns that are typed.
+//! Pasted citations, and records and patterns from users.
 
 use accession::Pattern;
 use accession::citation::record;
@@ -12,7 +12,7 @@ pub fn pasted(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in FoundCitation::find_all(&text) {
-        // No identifier is invented; hyphens and line ends may be within it.
+        // No identifier is invented. Hyphens and line ends may be inside it.
         if let (Some(ParsedField::Read(identifier)), false) =
             (pasted.identifier, text.contains('\\'))
         {

@@ -1,4 +1,4 @@
-//! What a file must not be mistaken for: lines that are no ids, a page of a search, and the time in a name.
+//! Mistakes that a reader must not make: lines that are not ids, incomplete search results, and times in names.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use accession::{ErrorKind, Listing, ListingOptions};
 use super::dates_in_names::times_in;
 use super::text;
 
-/// Lines that refuse a list, wherever they are.
+/// Lines for which a list is rejected, at any position.
 const NONSENSE: [&str; 6] = [
     "-rw-r--r-- 1 foo foo 1234 Jan 12 03:04 A.nc",
     "2024-01-02 03:04:05 1234 sub/A.nc",
@@ -18,15 +18,15 @@ const NONSENSE: [&str; 6] = [
     "sub:",
 ];
 
-/// The number of granules of a list. An error is the kind of the refusal.
+/// The number of granules in a list, or the kind of its error.
 fn listed(file: &[u8], options: &ListingOptions) -> Result<u64, ErrorKind> {
     let listing = Listing::from_reader(Cursor::new(file.to_vec()), "list.txt", options);
     listing.map(|listing| listing.count()).map_err(|error| error.kind())
 }
 
-/// A list that is accepted is refused with one more line that is not an id, before its lines and after them. A list
-/// of letters, digits and `_`, with a digit in each line, is accepted: without one, `name` is a header, and `null` no
-/// id.
+/// If a list is accepted, it is rejected after a line that is not an id is added before or after its lines. A
+/// list of letters, digits and `_`, with a digit in each line, is accepted. Without digits, `name` would be a
+/// header, and `null` not an id.
 pub fn shapes(bytes: &[u8]) {
     let options = ListingOptions::new().format(InputFormat::Lines);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'\n');
@@ -50,11 +50,11 @@ pub fn shapes(bytes: &[u8]) {
     }
 }
 
-/// A response that is accepted is refused if it states one granule more, or names a next page.
+/// If a response is accepted, it is rejected once it announces one more granule or a next page.
 pub fn totals(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
     let Some(elements) = value.get("features").and_then(|list| list.as_array()) else { return };
-    // An item that has a list of this name is an item.
+    // An item with a list of this name is still an item.
     if value.get("type").is_some_and(|kind| kind == "Feature") {
         return;
     }
@@ -74,7 +74,7 @@ pub fn totals(bytes: &[u8]) {
         r#""_links":{"next":{"href":"x"}}"#.to_owned(),
     ] {
         let page = format!("{{{member},{rest}");
-        // These bytes, in this place, are those of a tar archive.
+        // At this offset, these bytes mean a tar archive.
         if page.as_bytes().get(257..262) == Some(b"ustar") {
             continue;
         }
@@ -82,15 +82,15 @@ pub fn totals(bytes: &[u8]) {
     }
 }
 
-/// Each time in a name is of a date in the name. An extension changes nothing, and digits after a date that are no
-/// time are an error.
+/// The date of each time in a name is in the name. A file extension changes nothing. Digits after a date that
+/// are not a time are an error.
 pub fn times_in_names(bytes: &[u8]) {
     let name = text(bytes);
     let found = times_in(name);
     assert_eq!(times_in(&format!("{name}.txt")).ok(), found.clone().ok());
     assert!(times_in(&format!("{name} 20240102_0001")).is_err());
     for time in found.unwrap_or_default() {
-        // An offset can lead to the day before or after.
+        // With an offset, the date can be a day earlier or later.
         let day_micros = 24 * 60 * 60 * 1_000_000;
         let is_written = [-day_micros, 0, day_micros].into_iter().any(|micros| {
             let other = accession::Timestamp::from_micros(time.as_micros() + micros);

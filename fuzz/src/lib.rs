@@ -1,5 +1,5 @@
-//! Properties that hold for every input. Each target of the fuzzer has one function, which
-//! `tests/library/fuzz_corpus.rs` also calls.
+//! Properties of every input. Each target of the fuzzer has one function, which `tests/library/fuzz_corpus.rs`
+//! also calls.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a broken property is a panic")]
 

@@ -1,4 +1,4 @@
-//! The two id helpers: an id that is decoded or split gives the same id when it is reassembled.
+//! The two id tools: an id that is decoded or split is the same when reassembled.
 
 use accession::ids::granule::{CollectionId, Formula, HashLength, explain, split, unique};
 use accession::ids::payment::{Layout, PaymentId, Scheme};

@@ -12,7 +12,7 @@ use accession::{
     Clock, DatasetName, ErrorKind, Event, IfMissing, Import, Registry, SourceLocation, Timestamp,
 };
 
-/// Why an import may be refused, whatever the events are.
+/// The kinds of error with which an import may be rejected, whatever the events are.
 const REFUSALS: [ErrorKind; 3] = [ErrorKind::Twice, ErrorKind::NotAfterLast, ErrorKind::Future];
 const REFUSED_EVENTS: [ErrorDetail; 3] =
     [ErrorDetail::OutOfTurn, ErrorDetail::ForbiddenCharacter, ErrorDetail::CurrentDirectory];
@@ -91,9 +91,9 @@ pub fn gzip(bytes: &[u8]) {
 /// Reads a file as a list of granules and as a history.
 fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     let is_zipped = file.starts_with(&[0x1f, 0x8b]);
-    // A CR alone ends a line of JSON, too.
+    // A CR alone also ends a line of JSON.
     let lines = 1 + unzipped.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
-    // Only the decompressed bytes show how many lines a compressed file has.
+    // The number of lines of a compressed file is only known from the decompressed bytes.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
     let options = ListingOptions::new().format(format);
     if let Ok(mut records) = Records::open(Cursor::new(file.to_vec()), "file", &options) {
@@ -108,7 +108,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     import(file, &options, lines);
 }
 
-/// The ids in their order. `None` if the file is refused.
+/// The ids in the order of the file. `None` if the file is rejected.
 fn granule_ids(file: &[u8], options: &ListingOptions) -> Option<Vec<String>> {
     let records = Records::open(Cursor::new(file.to_vec()), "file", options).ok()?;
     records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
@@ -119,8 +119,8 @@ fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
     assert!((1..=lines).contains(line), "line {line} of {lines}");
 }
 
-/// The registry accepts the events that a reader returns, and then verifies; or it refuses them
-/// because they are not a possible history.
+/// The registry accepts the events that a reader returns, and then verifies. Otherwise it rejects them because
+/// they are not a possible history.
 fn import(file: &[u8], options: &ListingOptions, lines: u64) {
     let file = Cursor::new(file.to_vec());
     let Ok(events) = OpenedFile::open(file, "file").and_then(|file| file.events(options)) else {
@@ -146,8 +146,8 @@ fn import(file: &[u8], options: &ListingOptions, lines: u64) {
     }
 }
 
-/// A manifest that is accepted and written again is accepted too, and has the same history. The
-/// bytes are also tried with correct checks, since otherwise the code after these is not reached.
+/// If a manifest is accepted and written again, the result is accepted too, and has the same history. The bytes
+/// are also tried with correct checks, since code after the checks would otherwise not be reached.
 pub fn manifest(bytes: &[u8]) {
     for file in [bytes.to_vec(), sealed(bytes)] {
         if let Some(written) = rebuilt(&file) {
@@ -156,12 +156,12 @@ pub fn manifest(bytes: &[u8]) {
     }
 }
 
-/// The lines, each with the check that it must have, and the head with what it must announce.
+/// The lines with their correct checks, and the head with correct announcements.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     super::resealed(super::text(bytes), |body| body.to_owned())
 }
 
-/// The manifest written by a registry that was rebuilt from one. `None` if it was refused.
+/// The manifest written by a registry that was rebuilt from a manifest. `None` if it was rejected.
 fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = OpenedFile::open(Cursor::new(bytes.to_vec()), "file").ok()?.unzipped().ok()?;
     let now = "9999-12-31T00:00:00Z".parse().unwrap();

@@ -1,11 +1,10 @@
-//! Makes the checks of a manifest right again, as somebody would who has the format right and the
-//! content wrong.
+//! Corrects the checks of a manifest whose format is right and whose content is wrong.
 
 use sha2::{Digest, Sha256};
 
 const SHA256: &str = ",\"sha256\":\"";
 
-/// The manifest with the body of each line altered, and checks that are right again.
+/// The manifest with altered lines and correct checks.
 pub fn resealed(text: &str, alter: impl Fn(&str) -> String) -> Vec<u8> {
     let mut check = String::new();
     let mut file = String::new();

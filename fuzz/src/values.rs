@@ -1,4 +1,4 @@
-//! Values of the domain: a value that is written is read as the same value.
+//! Values of the domain: a value that is written and read again is the same.
 
 use accession::Doi;
 use accession::dataset::Licence;

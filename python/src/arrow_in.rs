@@ -1,5 +1,5 @@
-//! Granules and their files from objects with the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
-//! They become lines of JSON, which a command reads as any listing.
+//! Reads granules and their files from objects with the Arrow C stream interface: polars, pandas, pyarrow,
+//! DuckDB. Writes them as lines of JSON, which a command reads like any listing.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -22,20 +22,20 @@ use serde_json::{Map, Value, json};
 use crate::error::Failure;
 use crate::work::run;
 
-/// The columns that usually have the ids, as the input formats know them.
+/// The columns that usually have the ids. The input formats use the same names.
 const USUAL: [&str; 7] =
     ["granule", "granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
-/// Columns that have a checksum by the algorithm of their name.
+/// Columns with checksums. The name of the column is the algorithm.
 const ALGORITHMS: [&str; 12] = [
     "md5", "sha1", "sha-1", "sha256", "sha-256", "sha384", "sha-384", "sha512", "sha-512", "crc32",
     "cksum", "adler32",
 ];
 
-/// Columns that name the algorithm of the column `checksum`.
+/// Columns with the algorithm of the column `checksum`.
 const ALGORITHM: [&str; 4] = ["algorithm", "checksum_algorithm", "checksum_type", "checksumType"];
 
-/// Writes a table of granules as lines of JSON. `column` names the column with the ids.
+/// Writes a table of granules as lines of JSON. `column` is the name of the column with the ids.
 #[pyfunction]
 pub fn write_table(
     table: &Bound<'_, PyAny>,
@@ -56,34 +56,34 @@ pub fn write_table(
     run(table.py(), |token| Rows { reader, index, columns }.write(path, &token))
 }
 
-/// The rows of a table that is being read.
+/// The rows of a table, while it is read.
 struct Rows {
     reader: ArrayStreamReader,
-    /// Which column of a table has the ids. `None` means that the stream is a column, and not a table.
+    /// The index of the column with the ids. `None` means that the stream is a single column and not a table.
     index: Option<usize>,
     columns: Columns,
 }
 
-/// The columns beside that of the ids, with the names of `Set.files`. Each file has a row.
+/// The indexes of the columns beside the ids, with the names in `Set.files`. Each row is a file.
 #[derive(Default)]
 struct Columns {
-    /// The path. Without one, the id is the path.
+    /// The path. If there is no such column, the id is the path.
     path: Option<usize>,
     /// The size in bytes.
     size: Option<usize>,
-    /// A checksum, after its algorithm and a colon, or alone.
+    /// A checksum, with or without its algorithm and a colon before it.
     checksum: Option<usize>,
     /// The algorithm of that checksum.
     algorithm: Option<usize>,
     /// Checksums by their algorithms.
     checksums: Option<usize>,
-    /// A column for each algorithm.
+    /// A column of checksums for each algorithm.
     by_algorithm: Vec<(String, usize)>,
-    /// Other texts, by which rows can be selected.
+    /// Other columns of strings, by which rows can be selected.
     others: Vec<(String, usize)>,
 }
 
-/// Consecutive rows with one id, which are the files of one granule.
+/// Consecutive rows with the same id: the files of one granule.
 struct Granule {
     id: String,
     others: Map<String, Value>,
@@ -178,19 +178,19 @@ impl Columns {
             *place = Some(index).filter(|_| !is_empty);
         }
         if !columns.are_any() {
-            // A path alone describes no file.
+            // Without other columns about files, a path does not describe a file.
             columns.others.extend(columns.path.take().map(|index| ("path".to_owned(), index)));
         }
         Ok(columns)
     }
 
-    /// Whether the table has columns about files.
+    /// Whether the table has a size or checksums of files.
     fn are_any(&self) -> bool {
         let checksums = self.checksum.is_some() || self.checksums.is_some();
         self.size.is_some() || checksums || !self.by_algorithm.is_empty()
     }
 
-    /// Adds what a row has beside its id.
+    /// Adds the other columns of a row to the granule with its id.
     fn add(
         &self,
         table: &StructArray,
@@ -252,7 +252,7 @@ impl Columns {
     }
 }
 
-/// A string in a column, which may be categorical. `None` means that the value is missing.
+/// A string in a column, which may be categorical. `None` means that the value is missing or not a string.
 fn text_at(column: &ArrayRef, row: usize) -> Option<&str> {
     if column.is_null(row) {
         return None;
@@ -296,15 +296,14 @@ fn number_at(column: &ArrayRef, row: usize) -> Option<i128> {
     )
 }
 
-/// An integer that is stored as a float: libraries convert columns of integers to floats if a value is
-/// missing.
+/// Converts a float to an integer: libraries convert columns of integers to floats if a value is missing.
 fn whole(number: f64) -> Option<i128> {
     // A float is exact for every integer up to 2^53.
     let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
     is_whole.then_some(number as i128)
 }
 
-/// The size in a row. `Null` means that the row has none.
+/// The size in a row. `Null` means that it is missing.
 fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure> {
     let is_missing = column.is_null(row)
         || matches!(column.data_type(), DataType::Float64)
@@ -319,7 +318,7 @@ fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure>
     })
 }
 
-/// The checksums in a row, by algorithm. `None` means that the row has none.
+/// The checksums in a row, by algorithm. `None` means that they are missing.
 fn entries_at(column: &ArrayRef, row: usize) -> Option<ArrayRef> {
     if column.is_null(row) {
         return None;
@@ -340,7 +339,7 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
-/// The algorithm and the checksum of an entry: columns, and the row in each of them.
+/// The algorithm and the checksum of an entry, each as a column and the row in it.
 fn pair_at(entries: &ArrayRef, entry: usize) -> [(ArrayRef, usize); 2] {
     match entries.data_type() {
         DataType::List(_) => {
@@ -355,7 +354,8 @@ fn pair_at(entries: &ArrayRef, entry: usize) -> [(ArrayRef, usize); 2] {
     }
 }
 
-/// Whether values are checksums by algorithm: a map, pairs, or a member for each algorithm.
+/// Whether values are checksums by algorithm: a map, a list of pairs, or a struct with a field for each
+/// algorithm.
 fn is_map(found: &DataType) -> bool {
     let are_texts = |members: &Fields| members.iter().all(|it| is_text(it.data_type()));
     match found {
@@ -363,7 +363,7 @@ fn is_map(found: &DataType) -> bool {
         DataType::Map(entries, _) | DataType::List(entries) | DataType::LargeList(entries) => {
             match entries.data_type() {
                 DataType::Struct(members) => members.len() == 2 && are_texts(members),
-                // As pandas has them.
+                // pandas exports pairs like this.
                 DataType::List(texts) => is_text(texts.data_type()),
                 _ => false,
             }
@@ -385,7 +385,7 @@ fn not_readable(name: &str, found: &DataType) -> Failure {
     )
 }
 
-/// The stream that an object exports, which belongs to this function's caller from now on.
+/// Takes ownership of the stream that an object exports.
 #[expect(
     unsafe_code,
     reason = "a capsule has a pointer, which the Arrow PyCapsule interface defines"

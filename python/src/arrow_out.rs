@@ -1,4 +1,4 @@
-//! Lines of JSON as parts of a table.
+//! Converts lines of JSON to batches of a table.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Failure;
 
-/// The columns of a table, and how they are made of lines.
+/// The columns of a table, and how lines are converted to rows.
 pub struct Columns {
     fields: Fields,
     rows: Rows,
 }
 
-/// What the lines are.
+/// The content of the lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
     /// Ids.
     Ids,
-    /// Objects, each of which is a row.
+    /// Objects. Each is a row.
     Objects,
-    /// Granules, of which each file is a row.
+    /// Granules. Each of their files is a row.
     Files,
 }
 
@@ -44,13 +44,13 @@ impl<'a> Lines<'a> {
 }
 
 impl Columns {
-    /// Reads a description, in JSON: `{"rows": "objects", "columns": [["dataset", "text"], …]}`. A type is
+    /// Parses a description, in JSON: `{"rows": "objects", "columns": [["dataset", "text"], …]}`. A type is
     /// `text`, `bool`, `int`, `time`, `json` (any value as JSON), `map` of strings, `["list", TYPE]` or
     /// `["struct", COLUMNS]`.
     ///
     /// # Errors
     ///
-    /// It is not one.
+    /// The description is invalid.
     pub fn read(description: &str) -> Result<Self, Failure> {
         let wrong = || Failure::new("usage", format!("not columns: {description}"), "");
         let description: Value = serde_json::from_str(description).map_err(|_| wrong())?;
@@ -68,11 +68,11 @@ impl Columns {
         Arc::new(Schema::new(self.fields.clone()))
     }
 
-    /// The lines as a part of the table.
+    /// Converts lines to a batch of the table.
     ///
     /// # Errors
     ///
-    /// A line is not of this table.
+    /// A line is not UTF-8, is not JSON, or does not fit the table.
     pub fn batch(&self, lines: &Lines<'_>) -> Result<RecordBatch, ArrowError> {
         let strange = |error: &dyn std::fmt::Display| ArrowError::ParseError(error.to_string());
         if self.rows == Rows::Ids {
@@ -136,12 +136,12 @@ fn data_type(kind: &Value) -> Option<DataType> {
             let map = Field::new_map("checksums", "entries", key, value, false, true);
             Some(map.data_type().clone())
         }
-        // `text`, and `json`.
+        // `text` and `json`.
         _ => Some(DataType::Utf8),
     }
 }
 
-/// The members of values, which are objects of JSON, as columns.
+/// The columns of `values`, which are objects of JSON.
 fn columns(fields: &Fields, values: &[&Value]) -> Vec<ArrayRef> {
     let members = |field: &str| values.iter().map(|value| &value[field]).collect::<Vec<_>>();
     fields.iter().map(|field| column(field.data_type(), &members(field.name()))).collect()
@@ -151,7 +151,7 @@ fn nulls(values: &[&Value]) -> Option<NullBuffer> {
     Some(values.iter().map(|value| !value.is_null()).collect())
 }
 
-/// Values of JSON as a column.
+/// A column of JSON values.
 fn column(kind: &DataType, values: &[&Value]) -> ArrayRef {
     match kind {
         DataType::Boolean => {
@@ -186,7 +186,7 @@ fn column(kind: &DataType, values: &[&Value]) -> ArrayRef {
             let structs = StructArray::new(fields.clone(), columns, None);
             Arc::new(MapArray::new(Arc::clone(entries), offsets, structs, nulls, false))
         }
-        // Text, and anything else as JSON.
+        // Strings. Any other value becomes its JSON.
         _ => {
             let texts = values.iter().map(|value| match value {
                 Value::Null => None,

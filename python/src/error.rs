@@ -1,4 +1,4 @@
-//! Errors as Python raises them. The package makes an exception of the JSON of an error.
+//! Errors as Python raises them. The Python package converts the JSON of an error to an exception.
 
 use accession_cli::Outcome;
 use pyo3::prelude::*;
@@ -14,12 +14,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// An error of this module: its kind, its message and what to do.
+    /// An error of this module. `hint` says what to do.
     pub fn new(kind: &str, message: impl Into<String>, hint: &str) -> Self {
         Failure::Command(json!({ "kind": kind, "message": message.into(), "hint": hint }))
     }
 
-    /// An error in a table, in a row from 1.
+    /// An error in a row of a table, counted from 1.
     pub fn in_row(row: u64, message: &str, hint: &str) -> Self {
         let message = format!("listing:{row}: {message}");
         Failure::Command(json!({
@@ -27,19 +27,19 @@ impl Failure {
         }))
     }
 
-    /// A closed registry is used.
+    /// The error that the registry was closed.
     pub fn closed() -> Self {
         let hint = "open it again, or work within the `with` block";
         Failure::new("closed", "the registry was closed", hint)
     }
 
-    /// What another process opened is used.
+    /// The error that a value is used in a fork of the process that created it.
     pub fn forked() -> Self {
         let message = "it was opened by another process, of which this one is a fork";
         Failure::new("forked", message, "open the registry in each process; sets can be pickled")
     }
 
-    /// The work was cancelled.
+    /// The error that the work was cancelled.
     pub fn interrupted() -> Self {
         Failure::new("interrupted", "the call was interrupted", "")
     }

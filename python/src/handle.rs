@@ -1,4 +1,4 @@
-//! An open registry, and the commands that are run on it.
+//! An open registry, and the commands that run on it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -15,21 +15,22 @@ use crate::process::Owned;
 use crate::stream::Stream;
 use crate::work::run;
 
-/// A registry that stays open between commands. Without an address, commands find theirs as the program does.
+/// A registry that stays open between commands. Without an address, each command finds the registry as the
+/// program does.
 #[pyclass(frozen, module = "accession_registry._native")]
 pub struct Handle {
-    /// The absolute path, or the address as it was given, which may have a password.
+    /// The absolute path, or the address as it was given. An address may contain a password.
     address: Option<PathBuf>,
     state: Owned<Mutex<State>>,
 }
 
-/// What was opened.
+/// Whether the registry is open.
 struct State {
     registry: Option<Registry>,
     is_closed: bool,
 }
 
-// The address may have a password.
+// Leaves out the address, which may contain a password.
 impl std::fmt::Debug for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
@@ -38,7 +39,7 @@ impl std::fmt::Debug for Handle {
 
 #[pymethods]
 impl Handle {
-    /// Opens a registry, and creates it before if it does not exist and `create` is set.
+    /// Opens a registry. Creates it first if it does not exist and `create` is true.
     #[new]
     fn new(py: Python<'_>, address: Option<PathBuf>, create: bool) -> Result<Self, Failure> {
         let Some(named) = address else {
@@ -52,7 +53,7 @@ impl Handle {
         Ok(Handle { address: Some(address), state })
     }
 
-    /// The absolute path, or the address with its password, so that another process can open it.
+    /// The absolute path, or the address with its password. Another process can open the registry with it.
     #[getter]
     fn address(&self) -> Option<&OsStr> {
         self.address.as_deref().map(Path::as_os_str)
@@ -65,7 +66,7 @@ impl Handle {
         name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Runs a command, and returns what it prints, and its warnings as JSON. Messages leave out the path of the
+    /// Runs a command, and returns its output, and its warnings as JSON. Messages omit the path of the
     /// directory `inputs`.
     fn call<'py>(
         &self,
@@ -86,14 +87,14 @@ impl Handle {
         Ok((PyBytes::new(py, &printed), warnings))
     }
 
-    /// Runs a command whose output is read while it works.
+    /// Runs a command, and returns a stream of its output, which is read while the command runs.
     fn rows(&self, words: Vec<OsString>, inputs: Option<PathBuf>) -> Result<Stream, Failure> {
         let (registry, token) = (self.registry()?, CancelToken::new());
         let words = self.words(words);
         Stream::of(Call { words, registry, token, inputs })
     }
 
-    /// Closes the registry: what uses it fails afterwards.
+    /// Closes the registry. Later uses of it fail.
     fn close(&self, py: Python<'_>) -> Result<(), Failure> {
         let mut state = self.state()?;
         let registry = state.registry.take();
@@ -109,7 +110,7 @@ impl Handle {
         Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The open registry. `None` means that the command opens its own.
+    /// The open registry. `None` means that each command opens its own.
     fn registry(&self) -> Result<Option<Registry>, Failure> {
         let state = self.state()?;
         if state.is_closed { Err(Failure::closed()) } else { Ok(state.registry.clone()) }
@@ -126,7 +127,7 @@ impl Handle {
 fn opened(location: &Location, create: bool) -> accession::Result<Registry> {
     if create && !location.exists()? {
         match Registry::create(location, Clock::system()) {
-            // Another process was faster.
+            // Another process created it first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             created => drop(created?),
         }
@@ -134,7 +135,7 @@ fn opened(location: &Location, create: bool) -> accession::Result<Registry> {
     Registry::open(location, Clock::system())
 }
 
-/// An error of the library, with the hint of the program.
+/// Converts an error of the library, and adds the hint of the program.
 fn of_library(error: accession::Error) -> Failure {
     Failure::Command(Outcome::failed_with(error).error.unwrap_or_default())
 }
@@ -144,7 +145,7 @@ fn is_interrupted(outcome: &Outcome) -> bool {
     outcome.error.as_ref().is_some_and(|error| error["kind"] == ErrorKind::Interrupted.as_str())
 }
 
-/// What a command prints, in memory.
+/// The output of a command, in memory.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Vec<u8>>>);
 

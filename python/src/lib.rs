@@ -1,7 +1,7 @@
 //! The module behind the Python package `accession_registry`: commands of the program, run in this process.
 //!
-//! It keeps a registry open, keeps Python responsive while a command works, refuses what a forked process must
-//! not use, and converts tables. The package makes words of arguments and objects of JSON.
+//! It keeps a registry open, keeps Python responsive while a command runs, rejects uses that are unsafe in a
+//! forked process, and converts tables. The Python package builds the arguments and parses the JSON.
 
 mod arrow_in;
 mod arrow_out;
@@ -15,14 +15,14 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the program with these words after its name, and returns its exit status.
+/// Runs the program with these arguments after its name, and returns its exit status.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>) -> i32 {
     let words = std::iter::once(OsString::from("accession")).chain(words);
     py.detach(|| accession_cli::run(words) as i32)
 }
 
-/// What the package `accession_registry` is built on.
+/// The native module below the package `accession_registry`.
 #[pymodule]
 mod _native {
     use super::*;

@@ -1,13 +1,13 @@
-//! What belongs to one process: a connection of SQLite that is used in a forked child can corrupt the
-//! file, and two processes that use one socket mix their streams.
+//! Values that belong to one process. A SQLite connection that is used in a forked child can corrupt the file,
+//! and two processes that use one socket mix their streams.
 
 use std::mem;
 
 use crate::error::Failure;
 
-/// A value that only the process that made it may use, or drop.
+/// A value that only the process that created it may use or drop.
 pub struct Owned<T> {
-    /// `None` only while it is dropped.
+    /// `None` only while it is being dropped.
     value: Option<T>,
     process: u32,
 }
@@ -17,21 +17,21 @@ impl<T> Owned<T> {
         Owned { value: Some(value), process: std::process::id() }
     }
 
-    /// The value.
+    /// Borrows the value.
     ///
     /// # Errors
     ///
-    /// Of kind `forked`: this process is a child of the one that made it.
+    /// `forked`: this process is a child of the process that created the value.
     pub fn get(&self) -> Result<&T, Failure> {
         self.check()?;
         self.value.as_ref().ok_or_else(Failure::closed)
     }
 
-    /// The value, to be changed.
+    /// Borrows the value mutably.
     ///
     /// # Errors
     ///
-    /// Those of [`Owned::get`].
+    /// The same as [`Owned::get`].
     pub fn get_mut(&mut self) -> Result<&mut T, Failure> {
         self.check()?;
         self.value.as_mut().ok_or_else(Failure::closed)
@@ -47,7 +47,7 @@ impl<T> Owned<T> {
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        // Closing it would end transactions of the process that it belongs to.
+        // Closing the value here would end transactions of the process that owns it.
         if self.process != std::process::id() {
             mem::forget(self.value.take());
         }

@@ -1,4 +1,4 @@
-//! The output of a command that is read while the command works: lines for Python, and tables of the Arrow C
+//! The output of a command, read while the command runs: as lines for Python, or as tables of the Arrow C
 //! stream interface.
 
 use std::io::{self, Write};
@@ -21,16 +21,16 @@ use crate::error::{Failure, warnings_of};
 use crate::process::Owned;
 use crate::work::run;
 
-/// How many parts of the output wait to be read before the command waits, too.
+/// The number of unread parts of the output at which the command waits.
 const WAITING_PARTS: usize = 8;
 
-/// How much text becomes one part of a table.
+/// The amount of text that becomes one batch of a table.
 const BATCH_BYTES: usize = 512 * 1_024;
 
-/// How often it is checked whether reading is cancelled.
+/// The interval at which reading checks whether it was cancelled.
 const CHECKED: Duration = Duration::from_millis(50);
 
-/// Whole lines that a command prints, in parts.
+/// The output of a command in parts of whole lines.
 #[pyclass(frozen, module = "accession_registry._native")]
 pub struct Stream {
     reading: Owned<Mutex<Reading>>,
@@ -42,22 +42,22 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-/// How far the lines were read.
+/// The state of reading the output.
 #[derive(Default)]
 struct Reading {
-    /// What was received and not handed out: whole lines of a text, or the beginning of a line.
+    /// The bytes that were received but not returned yet: whole lines of a text, or the beginning of a line.
     rest: Vec<u8>,
-    /// `None` after the end, and for a text that is there already.
+    /// The running command. `None` after its end, and for a text that is already complete.
     command: Option<Running>,
-    /// The warnings of the command, which are complete at its end.
+    /// The warnings of the command, set at its end.
     warnings: Vec<String>,
 }
 
-/// A command that works on a thread of its own.
+/// A command that runs on its own thread.
 struct Running {
     parts: Receiver<Vec<u8>>,
     worker: JoinHandle<Outcome>,
-    /// Nobody reads what the command would print after this is dropped.
+    /// Dropping this cancels the command, because nobody reads the rest of its output.
     _cancel: CancelOnDrop,
 }
 
@@ -70,7 +70,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// The lines of a text that is in memory already.
+/// A stream of the lines of a text in memory.
 #[pyfunction]
 pub fn lines(text: &[u8]) -> Stream {
     let rest = text.to_vec();
@@ -78,11 +78,11 @@ pub fn lines(text: &[u8]) -> Stream {
 }
 
 impl Stream {
-    /// Runs a command, and reads what it prints.
+    /// Starts a command, and streams its output.
     ///
     /// # Errors
     ///
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub fn of(command: Call) -> Result<Self, Failure> {
         let (sender, parts) = sync_channel(WAITING_PARTS);
         let token = command.token.clone();
@@ -104,20 +104,20 @@ impl Stream {
         slf
     }
 
-    /// The next lines. The error of the command is raised at the end.
+    /// Returns the next lines. Raises the command's error at the end.
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyBytes>>, Failure> {
         let part = run(py, |token| self.reading()?.next(&token))?;
         Ok(part.map(|part| PyBytes::new(py, &part)))
     }
 
-    /// The warnings of the command, as JSON. They are complete at its end.
+    /// The warnings of the command, as JSON. The list is complete at the end of the stream.
     #[getter]
     fn warnings(&self) -> Result<Vec<String>, Failure> {
         Ok(self.reading()?.warnings.clone())
     }
 
-    /// The rest of the lines as a table with these columns, as `__arrow_c_stream__` hands it over. An error
-    /// before the first line is raised at once.
+    /// Returns the remaining lines as a table with these columns, for `__arrow_c_stream__`. An error before the
+    /// first line is raised at once.
     fn table<'py>(&self, py: Python<'py>, columns: &str) -> Result<Bound<'py, PyCapsule>, Failure> {
         let columns = Columns::read(columns)?;
         let schema = columns.schema();
@@ -140,13 +140,14 @@ impl Stream {
     }
 }
 
-/// The error of a command is the last error of a table: its consumer shows the message.
+/// Converts an error of the command to the last error of the table, so that the table's consumer shows the
+/// message.
 fn external(failure: Failure) -> ArrowError {
     ArrowError::ExternalError(PyErr::from(failure).to_string().into())
 }
 
 impl Reading {
-    /// So many whole lines as become a part of a table, after those that were read. `None` means the end.
+    /// Appends lines to `text` until it is enough for one batch. `None` means the end.
     fn fill(&mut self, mut text: Vec<u8>, token: &CancelToken) -> Result<Option<Vec<u8>>, Failure> {
         while text.len() < BATCH_BYTES {
             let Some(part) = self.next(token)? else { break };
@@ -155,7 +156,7 @@ impl Reading {
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    /// The next whole lines. `None` means the end.
+    /// Returns the next whole lines. `None` means the end.
     fn next(&mut self, token: &CancelToken) -> Result<Option<Vec<u8>>, Failure> {
         while let Some(running) = &self.command {
             match running.parts.recv_timeout(CHECKED) {
@@ -181,7 +182,7 @@ impl Reading {
 }
 
 impl Running {
-    /// How the command ended, which has printed everything.
+    /// Waits for the end of the command, which has printed everything, and returns its result.
     fn end(self) -> Outcome {
         let Running { parts, worker, _cancel } = self;
         drop(parts);
@@ -189,7 +190,7 @@ impl Running {
     }
 }
 
-/// Hands over what a command prints.
+/// Sends the output of a command to the stream.
 struct Sender(SyncSender<Vec<u8>>);
 
 impl Write for Sender {

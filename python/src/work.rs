@@ -1,4 +1,4 @@
-//! Long calls: without Python's lock, and stopped by Ctrl-C.
+//! Runs long calls without Python's lock, and stops them on Ctrl-C.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -11,15 +11,16 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 
-/// How often Python is asked whether a signal arrived.
+/// The interval at which Python is asked for signals.
 const ASKED: Duration = Duration::from_millis(100);
 
-/// Works without Python's lock, on a thread of its own, while this one asks for signals. A signal
-/// handler that raises stops the work, which then changes nothing; what it raised is the error.
+/// Runs `work` without Python's lock, on its own thread, while this thread checks for signals. If a signal
+/// handler raises, the work is cancelled, and the error is what the handler raised. Cancelled work changes
+/// nothing, but a change that had already succeeded is kept.
 ///
 /// # Errors
 ///
-/// Those of the work, and what a signal handler raises.
+/// The errors of `work`, and what a signal handler raises.
 pub fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(CancelToken) -> Result<T, Failure> + Send,
@@ -30,7 +31,7 @@ pub fn run<T: Send>(
             let (done, ended) = sync_channel::<()>(1);
             let of_work = token.clone();
             let worker = scope.spawn(move || {
-                // It is dropped when the work ends, whether it panics or not.
+                // It is dropped when the work ends, even if it panics.
                 let _done = done;
                 work(of_work)
             });

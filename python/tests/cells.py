@@ -1,4 +1,4 @@
-"""What people write, which must pass `mypy --strict`. It is not run."""
+"""Code as users write it, which must pass `mypy --strict`. It is not run."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What several tests use: registries in both stores, and the lists of the seed."""
+"""Shared by several tests: registries in both stores, and the lists of the seed."""
 
 import getpass
 import os
@@ -31,7 +31,7 @@ E = TypeVar("E", bound=ar.Error)
 def raises(
     kind: str, of: type[E] = ar.Error, match: str | None = None  # type: ignore[assignment]
 ) -> Iterator[pytest.ExceptionInfo[E]]:
-    """Expects an error of a kind and of a class."""
+    """Expects an error of this kind and class."""
     with pytest.raises(of, match=match) as raised:
         yield raised
     assert raised.value.kind == kind, raised.value
@@ -52,14 +52,14 @@ def _server_programs() -> Path | None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """The address of a PostgreSQL server of the tests, without a database."""
+    """The address of a PostgreSQL server for the tests, without a database."""
     programs = _server_programs()
     if programs is None:
         not_checked("registries on a server, because PostgreSQL is not installed")
-    # The server refuses to run as root.
+    # The server cannot run as root.
     is_root = os.getuid() == 0
     user = "postgres" if is_root else getpass.getuser()
-    # A database for each test is much to create and to remove on a disk.
+    # Creating and removing a database for each test would be slow on a disk.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="accession-python-", dir=memory) as directory:
         if is_root:

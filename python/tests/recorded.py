@@ -1,4 +1,4 @@
-"""Shortened responses of catalogues: results of `earthaccess.search_data`, and a STAC API of this machine."""
+"""Shortened responses of catalogues: results of `earthaccess.search_data`, and a local STAC API."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ MD5 = "900150983cd24fb0d6963f7d28e17f72"
 
 
 class DataGranule(dict[str, Any]):
-    """As earthaccess has them."""
+    """Like the class of earthaccess."""
 
 
 def granule(name: str, collection: str) -> DataGranule:
@@ -26,13 +26,13 @@ def granule(name: str, collection: str) -> DataGranule:
 
 
 def search_data(short_name: str, **_: object) -> list[DataGranule]:
-    """As ``earthaccess.search_data``."""
+    """Like ``earthaccess.search_data``."""
     collection = {"FOOL2": "C1000-FOO", "BARL3": "C2000-BAR"}[short_name]
     return [granule(f"{short_name}.{number:02}.nc", collection) for number in (1, 2)]
 
 
 class DataGranules:
-    """As ``earthaccess.DataGranules``."""
+    """Like ``earthaccess.DataGranules``."""
 
     def short_name(self, name: str) -> "DataGranules":
         self.name = name
@@ -43,7 +43,7 @@ class DataGranules:
 
 
 def inventory(directory: Path) -> None:
-    """Writes an S3 inventory in two Parquet files, with the columns that S3 gives them."""
+    """Writes an S3 inventory in two Parquet files, with the columns that S3 writes."""
     directory.mkdir()
     rows = [
         "('foo', '2001/', 'v6', true, false, 0), ('foo', '2001/FOOL2.0003.hdf', 'v4', true, false, 11)",
@@ -56,7 +56,7 @@ def inventory(directory: Path) -> None:
 
 @contextmanager
 def stac_api() -> Iterator[str]:
-    """The address of a STAC API that answers with a recorded catalogue, and a search of three items in two pages."""
+    """The address of a STAC API with a recorded catalogue, and a search of three items in two pages."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Citations of what was used, most of them without a registry, and none with a network."""
+"""Citations of the data used, most of them without a registry, and all without a network."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ DOI = "10.9999/FOO/L2.002"
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without a network: a citation needs none."""
+    """Simulates a machine without a network, which a citation does not need."""
 
     def refuse(*address: object) -> None:
         raise AssertionError(f"{address} was asked")

@@ -1,4 +1,4 @@
-"""The guide, the README, the examples and the notebook run."""
+"""Runs the guide, the README, the examples and the notebook."""
 
 import doctest
 import json

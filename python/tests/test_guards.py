@@ -1,4 +1,4 @@
-"""What guards refuse, and how a caller insists, in both stores."""
+"""What guards reject, and how a caller insists, in both stores."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ REFUSED: list[tuple[str, Callable[..., ar.Change]]] = [
 
 
 def insist(kind: str, dataset: ar.Dataset, change: Callable[..., ar.Change]) -> None:
-    """A change is refused, shown, and made by what it expects; which accepts no other change."""
+    """Asserts that a change is rejected and shown, and is made by its expected set, which accepts no other change."""
     before = changes_of(dataset)
     with raises(kind, ar.Refused, match="repeat the call with expect='") as refused:
         change(dataset)
@@ -70,7 +70,7 @@ def test_each_guard_is_a_refusal_and_expect_makes_exactly_this_change(registry: 
         dataset = registry.dataset(f"D-{number}")
         dataset.sync(files("a"), at="2001-01-02", create=True)
         insist(kind, dataset, change)
-    # No set says that a name is right.
+    # An expected set does not mean that a name is right.
     similar = registry.dataset("d.0")
     with raises("similar-name", match="there is no dataset d.0, but D-0") as found:
         similar.sync(HELD, create=True)

@@ -16,7 +16,7 @@ import pytest
 import accession_registry as ar
 
 
-# One thread may read the clock before another one has written.
+# A thread may read the clock before another one has written.
 @pytest.mark.filterwarnings("ignore:the last change of .* is in the future")
 def test_many_threads_share_a_registry(registry: ar.Registry) -> None:
     datasets = [f"D{number}" for number in range(4)]
@@ -124,7 +124,7 @@ def test_a_set_goes_to_a_spawned_process(registry: ar.Registry) -> None:
 
 
 def run(program: str, *arguments: str) -> "subprocess.Popen[str]":
-    """Begins a program, whose first line says that it is ready."""
+    """Starts a program, which prints a first line when it is ready."""
     source = textwrap.dedent(program)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen(
@@ -161,12 +161,12 @@ def sync_for_long(registry: ar.Registry, name: str) -> "subprocess.Popen[str]":
 
 
 def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry) -> None:
-    # Nobody interrupts the first call, which shows how long one takes here.
+    # The first call is not interrupted. It shows the duration of a call on this machine.
     outcome, seconds, _ = sync_for_long(registry, "WHOLE").communicate(timeout=120)[0].split()
     assert outcome == "finished"
     for part in (0.02, 0.3, 0.7):
         wait, taken = part * float(seconds), 9.0
-        # Other work of the machine can delay one of them, or the first call, so that later ones end before the signal.
+        # Other work of the machine can delay any call. If it delays the first, later ones may end before the signal.
         for attempt in range(10):
             name = f"D{part}.{attempt}"
             child = sync_for_long(registry, name)
@@ -174,7 +174,7 @@ def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Reg
             asked = time.time()
             child.send_signal(signal.SIGINT)
             outcome, _, ended = child.communicate(timeout=120)[0].split()
-            # A signal that arrives after the commit raises, too: then all of the change was made, and none was lost.
+            # A signal after the commit also raises an exception, but then the whole change was made.
             if (held := len(registry.show(name))) == 200_000:
                 wait *= 0.8
                 continue
@@ -188,7 +188,7 @@ def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Reg
 
 def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
     class Alarm(Exception):
-        """What the handler raises."""
+        """The exception that the handler raises."""
 
     def ring(number: int, frame: object) -> None:
         raise Alarm

@@ -1,4 +1,4 @@
-"""Random histories beside a naive program: the rule, and sets of Python."""
+"""Random histories, compared with a naive program: the rule, and sets of Python."""
 
 import hashlib
 import random
@@ -13,7 +13,7 @@ SMALL = [f"{letter}{digit}" for letter in "AB" for digit in "012"]
 
 
 def identifier_of(held: set[str]) -> str:
-    """The rule, as docs/reference/identifier.md says it."""
+    """The rule, as in docs/reference/identifier.md."""
     lines: list[str] = []
     for granule in sorted(held, key=str.encode):
         text = "".join(f"{line}\n" for line in [*lines, granule])
@@ -56,7 +56,7 @@ def step(dice: random.Random, dataset: ar.Dataset, oracle: Oracle, at: datetime)
             dataset.ingest(sorted(new), delete=sorted(old) or None, at=at)
         elif oracle.states:
             then, state = dice.choice(oracle.states)
-            # The empty set must be expected.
+            # A revert to the empty set must name the set that it expects.
             expected = state if state or not held else None
             dataset.revert(dice.choice([f"US@{then.isoformat()}", f"DI:{identifier_of(state)}"]), at=at)
         else:

@@ -1,4 +1,4 @@
-"""What an archive does, with the seed's example, in both stores."""
+"""The operations of an archive, with the seed's example, in both stores."""
 
 import pickle
 import warnings

@@ -1,4 +1,4 @@
-"""Lists from, and tables for, the libraries that people use."""
+"""Lists from other libraries, and tables for them."""
 
 import ctypes
 import json
@@ -87,7 +87,7 @@ def test_a_table_has_the_sizes_and_checksums_of_files(table: Any, file: ar.Regis
     other.ingest(["A", "B", "C"], at="2001-01-02", create=True)
     assert file.compare("D", "E").not_compared == 3
     assert other.add_checksums(table, at="2001-01-03").set == change.set == ar.show(table)
-    # Tables of this package, and the same tables of other libraries; of C nothing is known, so it has no file.
+    # Tables of this package, and the same tables of other libraries. C has no record, so it has no file.
     files = change.set.files
     for again in (files, pl.DataFrame(files), pa.table(files), pd.DataFrame.from_arrow(files), duckdb.sql("FROM files")):
         assert list(ar.show(again).files) == list(files)
@@ -236,7 +236,7 @@ def test_results_of_catalogues_are_taken_as_they_are(file: ar.Registry) -> None:
     umm, stac = response("umm.json")["items"], response("stac.json")["features"]
 
     class DataGranule(dict[str, Any]):
-        """As earthaccess has them."""
+        """Like the class of earthaccess."""
 
     with pytest.warns(ar.RegistryWarning, match="skipped 1 granule that the file marks as deleted"):
         of_umm = file.dataset("UMM").sync([DataGranule(item) for item in umm], create=True)
@@ -288,7 +288,7 @@ def test_every_table_goes_to_arrow(file: ar.Registry, dataset: ar.Dataset) -> No
 
 
 def test_many_rows_need_hardly_any_memory(tmp_path: Path) -> None:
-    # A development build takes minutes for a million. All of these bounds hold for a million, too.
+    # A development build takes minutes for a million rows. All of these bounds also hold for a million.
     count, batch = int(os.environ.get("ACCESSION_TEST_ROWS", "100_000")), 10_000
     of_arrow: list[int] = []
 
@@ -335,7 +335,7 @@ def test_many_rows_need_hardly_any_memory(tmp_path: Path) -> None:
 
 
 class Mallinfo(ctypes.Structure):
-    """What glibc says of its memory, in bytes."""
+    """The memory statistics of glibc, in bytes."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -344,7 +344,7 @@ class Mallinfo(ctypes.Structure):
 
 
 def allocated() -> int:
-    """Bytes in use. The size of the process would count freed memory that the allocator keeps, too: this
+    """Bytes in use. The size of the process would include freed memory that the allocator keeps, which
     differs from run to run."""
     mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo is None:

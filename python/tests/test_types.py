@@ -15,7 +15,7 @@ import accession_registry as ar
 
 
 def check_types(where: Path, *arguments: str) -> None:
-    # Where it is imported from: installed, or built in place.
+    # The package is installed, or built in place.
     package, tests = Path(ar.__file__).parents[1], Path(__file__).parent
     paths = [tests] if "site-packages" in package.parts else [tests, package]
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, paths))}
@@ -69,6 +69,6 @@ def test_the_examples_of_the_documentation_run(
     name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # As they are pasted below `import accession_registry as ar`.
+    # The examples run as if pasted below `import accession_registry as ar`.
     test = doctest.DocTestParser().get_doctest(text, {"ar": ar}, name or "accession_registry", None, 0)
     assert test.examples and doctest.DocTestRunner().run(test).failed == 0

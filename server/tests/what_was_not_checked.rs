@@ -1,8 +1,8 @@
 //! Reports what a run of the tests did not check, because programs are missing on this machine.
 //!
 //! Cargo runs the test programs in the order of their names, and this one is the last. With
-//! `ACCESSION_TEST_ALL=1`, everything except a cluster must be installed. A run of selected tests reports
-//! nothing.
+//! `ACCESSION_TEST_ALL=1`, all programs must be installed, and only the cluster may be missing. A run of
+//! selected tests reports nothing.
 
 #![expect(clippy::print_stdout, reason = "what was not checked is reported")]
 
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use harness::installed::installed;
 use harness::mounts::may_mount;
 
-/// What is tested, the program that it takes, and the command that installs it.
+/// The subject of tests, the program that they need, and the command that installs it.
 const NEEDS: [(&str, &str, &str); 14] = [
     ("PostgreSQL", "initdb", "apt-get install postgresql"),
     ("a pooler of connections", "pgbouncer", "apt-get install pgbouncer"),
@@ -29,7 +29,7 @@ const NEEDS: [(&str, &str, &str); 14] = [
     ("the identifier in SQL", "duckdb", "pip install duckdb-cli"),
 ];
 
-/// The environment variable that names a cluster, for which there is no package of Debian.
+/// The environment variable that names a cluster. There is no Debian package for it.
 const CLUSTER: &str = "ACCESSION_TEST_CITUS";
 
 fn main() -> ExitCode {

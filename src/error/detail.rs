@@ -1,13 +1,13 @@
-//! What exactly is wrong, where one kind of error needs more than one kind of help.
+//! What exactly is wrong, for kinds of errors that need more than one kind of hint.
 
 use super::kind::ErrorKind;
 
 /// Defines the details, each with the kind of the errors that have it.
 macro_rules! details {
     ($($(#[doc = $doc:literal])+ $detail:ident: $kind:ident;)+) => {
-        /// What exactly is wrong, where the help depends on more than the kind of an error.
+        /// What exactly is wrong, if the hint depends on more than the kind of an error.
         ///
-        /// A front end chooses its hint by it. A program decides by the [`ErrorKind`].
+        /// A front end chooses its hint by the detail. A program decides by the [`ErrorKind`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorDetail {
@@ -18,7 +18,7 @@ macro_rules! details {
             /// Every detail.
             pub const ALL: &[ErrorDetail] = &[$(ErrorDetail::$detail,)+];
 
-            /// The kind of the errors that have it.
+            /// The kind of the errors with this detail.
             pub const fn kind(self) -> ErrorKind {
                 match self {
                     $(ErrorDetail::$detail => ErrorKind::$kind,)+

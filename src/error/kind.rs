@@ -1,14 +1,14 @@
-//! The kinds of errors, each with the name that scripts know.
+//! The kinds of errors, each with its stable name for scripts.
 
 use std::fmt;
 
 /// Defines the kinds, each with its name.
 macro_rules! error_kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal;)+) => {
-        /// The kind of an [`Error`](super::Error): what a program decides by.
+        /// The kind of an [`Error`](super::Error), by which a program decides.
         ///
-        /// Two kinds differ if a program reacts differently, or if a person needs another kind of help. Where
-        /// the help depends on more, [`Error::detail`](super::Error::detail) says it.
+        /// Two kinds differ if a program reacts differently, or if a person needs a different hint. If the hint
+        /// depends on more than the kind, see [`Error::detail`](super::Error::detail).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {

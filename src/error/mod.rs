@@ -1,9 +1,9 @@
 //! The error of every operation of the library.
 //!
-//! An error is worded where it is raised. A caller decides by its [`ErrorKind`], never by the text of its
-//! message. What to do about it depends on the program: each front end has its own hints, which it chooses by
-//! the kind, the [`ErrorDetail`] and the location. Only an input that does not look like a list of granules has a
-//! hint of its own ([`Error::hint`]): how to list the same files with other programs.
+//! The code that raises an error words its message. A caller decides by the [`ErrorKind`], never by the
+//! message. What to do about an error depends on the program. Each front end has its own hints, and chooses one
+//! by the kind, the [`ErrorDetail`] and the location. Only an input that does not look like a list of granules
+//! has a hint from the library ([`Error::hint`]): how to list the same files with other programs.
 
 mod detail;
 mod kind;
@@ -25,8 +25,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of an operation of the library.
 ///
-/// Its message says where it occurred and what is wrong. Its cause is returned by `source()` and is
-/// not part of the message, so that a chain of errors states each fact once.
+/// Its message says where it occurred and what is wrong. `source()` returns its cause, which is not part of the
+/// message, so a chain of errors states each fact once.
 ///
 /// # Examples
 ///
@@ -86,7 +86,7 @@ impl Error {
         }))
     }
 
-    /// Adds where the value was read that is refused. The message begins with it.
+    /// Adds the source location of the rejected value. The message begins with it.
     #[must_use]
     pub(crate) fn at(mut self, location: impl Into<Option<SourceLocation>>) -> Self {
         self.0.location = location.into();
@@ -100,8 +100,8 @@ impl Error {
         self
     }
 
-    /// Adds the path of the file or of the registry that the error concerns. The message of an error
-    /// of a registry begins with it.
+    /// Adds the path of the file or registry that the error concerns. The message of an error of a registry
+    /// begins with it.
     #[must_use]
     pub(crate) fn in_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.path = Some(path.into());
@@ -115,42 +115,42 @@ impl Error {
         self
     }
 
-    /// Adds what was named that a registry does not have: a dataset or an identifier, as it was written.
+    /// Adds the dataset or identifier, as it was written, that the registry does not have.
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
         self
     }
 
-    /// Adds what can be named instead: each is an argument that means one set.
+    /// Adds possible replacements for an ambiguous name. Each is an argument that means one set.
     #[must_use]
     pub(crate) fn among(mut self, candidates: impl IntoIterator<Item = impl ToString>) -> Self {
         self.0.candidates = candidates.into_iter().map(|it| it.to_string()).collect();
         self
     }
 
-    /// Adds what to do, which depends on the input and not on the program that reads it.
+    /// Adds a hint that depends on the input, and not on the program that reads it.
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Adds the set that the refused change leads to.
+    /// Adds the set that the refused change would lead to.
     #[must_use]
     pub(crate) fn expecting(mut self, expect: Expected) -> Self {
         self.0.expect = Some(expect);
         self
     }
 
-    /// The same refusal, of a dataset of which the listing before was refused, too.
+    /// Adds that the previous listing of the same dataset was refused, too.
     #[must_use]
     pub(crate) fn repeated(mut self, dataset: &DatasetName) -> Self {
         self.0.refused_before = Some(dataset.clone());
         self
     }
 
-    /// Adds the number of granules that were more than a limit allows.
+    /// Adds the number of granules that a limit refused: all that would be deleted, added or replaced.
     #[must_use]
     pub(crate) fn counting(mut self, granules: u64) -> Self {
         self.0.refused_count = granules;
@@ -179,8 +179,8 @@ impl Error {
         self
     }
 
-    /// The same error as one of a stored registry, whose message begins with the path of the registry
-    /// once that is known.
+    /// Marks the error as one of a stored registry. Its message begins with the path of the registry, once
+    /// [`Error::in_registry`] has added it.
     #[must_use]
     pub(crate) fn of_store(mut self) -> Self {
         (self.0.is_of_store, self.0.path) = (true, None);
@@ -201,17 +201,18 @@ impl Error {
         self.0.class.kind
     }
 
-    /// What exactly is wrong. `None` means that the kind says it.
+    /// What exactly is wrong. `None` means that the kind says enough.
     pub fn detail(&self) -> Option<ErrorDetail> {
         self.0.class.detail
     }
 
-    /// The message, without where it occurred and without its cause.
+    /// The message, without the location and without the cause.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where the value was read that is refused. `None` means that no such value was read.
+    /// The source location of the rejected value. `None` means that the error is not about a value that was
+    /// read.
     pub fn location(&self) -> Option<&SourceLocation> {
         self.0.location.as_ref()
     }
@@ -226,35 +227,37 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// The line of the file that the error concerns, from 1. `None` means that it concerns all of it.
+    /// The line of the file that the error concerns, from 1. `None` means that it concerns the whole file.
     pub fn line(&self) -> Option<u64> {
         self.0.line
     }
 
-    /// The dataset or the identifier that was named and is unknown. `None` if that is not the error.
+    /// The dataset or identifier that is unknown. `None` means that the error is about something else.
     pub fn unknown(&self) -> Option<&str> {
         self.0.unknown.as_deref()
     }
 
-    /// What can be named instead of a name that means several sets ([`ErrorKind::Ambiguous`]): arguments that are
-    /// read as a [`SetSpec`](crate::SetSpec). Empty if the message names nothing.
+    /// The possible replacements for a name that means several sets ([`ErrorKind::Ambiguous`]): arguments that
+    /// are read as a [`SetSpec`](crate::SetSpec). Empty if there are none.
     pub fn candidates(&self) -> &[String] {
         &self.0.candidates
     }
 
-    /// What to do about an input that does not look like a list. `None` means that the program knows it better.
+    /// What to do about an input that does not look like a list. `None` means that the front end has a better
+    /// hint.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// The set that the dataset would hold after a change that a guard refused: the same change that expects it
-    /// ([`ChangeOptions::expect`](crate::ChangeOptions::expect)) is made. `None` if no guard refused it.
+    /// The set that the dataset would hold after a change that a guard refused. To make the change, repeat it
+    /// with this set as the expected one ([`ChangeOptions::expect`](crate::ChangeOptions::expect)). `None` if
+    /// no guard refused it.
     pub fn expect(&self) -> Option<Expected> {
         self.0.expect
     }
 
-    /// Whether a guard refused a change that may be right, or a listing that does not look like a whole list:
-    /// everything else is an error.
+    /// Whether a guard refused a change that may be right, or a listing that does not look like a complete
+    /// list. All other errors are not refusals.
     pub fn is_refusal(&self) -> bool {
         let of_guards = [
             ErrorKind::ClockAhead,
@@ -265,13 +268,13 @@ impl Error {
         self.0.expect.is_some() || of_guards.contains(&self.kind())
     }
 
-    /// The dataset, if a guard refused a listing, and the listing of the same dataset before it was refused, too.
-    /// And the number of granules that were more than a limit allows; 0 if another guard refused it.
+    /// The dataset of a refused listing, if its previous listing was refused, too. Also the number of granules
+    /// that a limit refused; 0 if another guard refused the listing.
     pub fn refused_before(&self) -> Option<(&DatasetName, u64)> {
         self.0.refused_before.as_ref().map(|dataset| (dataset, self.0.refused_count))
     }
 
-    /// The SQLSTATE that a server reported. `None` means that the kind says as much.
+    /// The SQLSTATE that a server reported. `None` means that the kind says enough.
     #[cfg(feature = "postgres")]
     pub(crate) fn server_code(&self) -> Option<&str> {
         self.0.server_code.as_deref()
@@ -282,8 +285,8 @@ impl Error {
         self.0.is_of_store
     }
 
-    /// Whether a listing was rejected because of its content, so that the dataset lacks it until one is accepted.
-    /// A wrong time is an error of the caller.
+    /// Whether a listing was rejected because of its content. The dataset then lacks it until a listing is
+    /// accepted. A wrong time is an error of the caller.
     pub fn rejects_listing(&self) -> bool {
         let of_listings = [
             ErrorDetail::FileMetadata,
@@ -302,7 +305,7 @@ impl Error {
         }
     }
 
-    /// Whether nothing can be recorded: the registry cannot be written, or its disk is full or fails.
+    /// Whether nothing can be recorded: the registry is not writable, or its disk is full or failing.
     pub(crate) fn prevents_recording(&self) -> bool {
         matches!(self.kind(), ErrorKind::Denied | ErrorKind::Full)
             || self.detail() == Some(ErrorDetail::Disk)
@@ -318,18 +321,19 @@ impl Error {
         is_of_kind || self.detail() == Some(ErrorDetail::Disk)
     }
 
-    /// The message and those of all causes, separated by colons.
+    /// The message and the messages of all causes, separated by colons.
     pub fn with_causes(&self) -> String {
         Error::chain_of(self)
     }
 
-    /// The message of any error and those of its causes, separated by colons. Each states only its
-    /// own part.
+    /// The message of any error and the messages of its causes, separated by colons. Each error adds only its
+    /// own message.
     pub fn chain_of(error: &(dyn StdError + 'static)) -> String {
         followed_by(own_message(error), error.source())
     }
 
-    /// The same without the path of the registry, for who knows it or may not see it.
+    /// The same as [`Error::with_causes`], but without the path of the registry, for readers who know it or may
+    /// not see it.
     pub fn reason(&self) -> String {
         let message = &self.0.message;
         let text = match &self.0.location {
@@ -348,7 +352,7 @@ fn followed_by(mut text: String, mut cause: Option<&(dyn StdError + 'static)>) -
     text
 }
 
-/// The message of one error, without the number that an error of the system has, which helps nobody.
+/// The message of one error. Removes the number of a system error, which helps nobody.
 fn own_message(error: &(dyn StdError + 'static)) -> String {
     let text = error.to_string();
     match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (os error ")) {
@@ -370,7 +374,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// A value that was typed or passed is not one of its type.
+/// A typed or passed value is not valid for its type.
 impl From<ParseError> for Error {
     fn from(error: ParseError) -> Self {
         Error::new(ErrorKind::Usage, error.to_string())

@@ -1,4 +1,4 @@
-"""Schemathesis asks for everything that /openapi.json describes: nothing fails, and no response is undocumented."""
+"""Schemathesis requests everything that /openapi.json describes. Nothing fails, and no response is undocumented."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 
-# Cases of each operation and of each way in which Schemathesis makes them up.
+# The number of cases for each operation and for each way in which Schemathesis generates them.
 CASES = int(os.environ.get("CASES", "100"))
 
 
@@ -34,8 +34,8 @@ def check(site):
         "KNOWN_VALUES": json.dumps(known),
     }
     program = pathlib.Path(sys.executable).parent / "schemathesis"
-    # Whether a valid value is refused or an invalid one accepted is not compared: a schema cannot say which times
-    # and names there are.
+    # A rejected valid value or an accepted invalid one is not reported: a schema cannot say which times and names
+    # exist.
     unfit = "negative_data_rejection,positive_data_acceptance"
     options = ["--exclude-checks", unfit, "--max-examples", str(CASES), "--seed", "15", "--no-color",
                "--suppress-health-check", "all"]

@@ -1,4 +1,4 @@
-"""`curl` with each media type gets the bytes that `accession cite` prints, which other software reads."""
+"""`curl` with each media type gets the same bytes as `accession cite`, and other software reads them."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import citation_peers as peers
 
-# The formats that have a media type of their own, and those that only `?format=` names.
+# The formats with their own media type, and those that only `?format=` selects.
 MEDIA_TYPES = {
     "application/x-bibtex": "bibtex",
     "application/x-research-info-systems": "ris",
@@ -21,7 +21,7 @@ NAMED = ["tuple"]
 
 
 def curl(url, *options):
-    """The media type and the body, where redirects lead."""
+    """The media type and the body after redirects."""
     command = ["curl", "-sSL", "--fail", "-w", "\n%{content_type}", *options, url]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     body, media_type = output.rsplit(b"\n", 1)
@@ -29,12 +29,12 @@ def curl(url, *options):
 
 
 def same_bytes(site, path, words, format, options):
-    """Compares twice: the day on which a citation was accessed may end meanwhile."""
+    """Compares up to twice, since the access date may change between the two."""
     for last in [False, True]:
         cited = site.run("cite", *words, "--format", format)
         media_type, served = curl(site.url + path, *options)
         if format == "csl-json":
-            # Over HTTP it is one object, as other resolvers send it, and on the command line a list.
+            # Over HTTP it is one object, as from other resolvers. On the command line it is a list.
             served, cited = [json.loads(served)], json.loads(cited)
         if served == cited or last:
             assert served == cited, (path, format, served, cited)
@@ -44,7 +44,7 @@ def same_bytes(site, path, words, format, options):
 def check(site):
     doi = "10.9999/US/FOO_L2.v2%3C1::A%25ID%3E%23x"
     latest = site.rows("history", "US.FOOL2.002", "-n", "1")[0]["identifier"]
-    # This set is THEM's too, which still holds it: the page is that of the first holder.
+    # THEM also had this set and still holds it. The page is that of the first holder.
     shared = site.rows("show", "US.FOOL2.002@2001-01-05")[0]["identifier"]
     pages = {
         "/datasets/US.FOOL2.002@2001-01-05": ["US.FOOL2.002@2001-01-05"],
@@ -67,7 +67,7 @@ def check(site):
             assert sent == media_type, (path, sent)
             compared += 1
         for format in NAMED:
-            # curl keeps the query of the address that it is given, and a redirect keeps it too.
+            # curl keeps the query of an address, and so does a redirect.
             joined = f"{path}&format={format}" if "?" in path else f"{path}?format={format}"
             if not path.startswith("/doi/") and "?at=" not in path:
                 texts[format] = same_bytes(site, joined, words, format, [])[1]
@@ -76,10 +76,10 @@ def check(site):
         if kind is None and path.endswith("2001-01-05"):
             kind = "served"
         if kind is not None:
-            # A set that is cited by its identifier has the date on which it came into force.
+            # The citation of a set by its identifier has the date on which the set came into force.
             date = "2001-01-03" if path.startswith("/DI:") else "2001-01-05"
             peers.check(kind, lambda _, format: texts[format], date)
-    # What is not offered is refused, and not sent as something else.
+    # An unsupported format is rejected, and not sent in another format.
     status, _, _ = site.get("/datasets/US.FOOL2.002/", accept="application/vnd.codemeta.ld+json")
     assert status == 406, status
     return f"{compared} citations are those of the command line"

@@ -1,4 +1,4 @@
-"""feedparser reads the feeds as they are meant."""
+"""feedparser reads the feeds correctly."""
 
 import feedparser
 
@@ -22,12 +22,12 @@ def check(site):
         assert entry.updated >= row["recorded"][:19] and entry.author, entry
     ids = {entry.id for entry in feed.entries}
     assert len(ids) == len(history) and all(each.startswith("urn:uuid:") for each in ids)
-    # The feed of all has the last entry of each day of recording.
+    # The feed of all datasets has the last entry of each day of recording.
     every = parsed(site, "/feed.atom")
     last = {row["recorded"][:10]: entry.id for entry, row in reversed(list(zip(feed.entries, reversed(history))))}
     shared = ids & {entry.id for entry in every.entries}
     assert shared == set(last.values()) or len(every.entries) == 100, (shared, last)
-    # A reader that asks again gets nothing.
+    # A second request with the ETag gets no entries.
     again = feedparser.parse(f"{site.url}/feed.atom", etag=every.etag)
     assert again.status == 304, again.status
     return f"{len(feed.entries)} and {len(every.entries)} entries, and 304 for the tag"

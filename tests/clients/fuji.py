@@ -4,11 +4,12 @@
     python3 tests/clients/fuji.py ./fuji
 
 $ACCESSION is the program. Prints the score of the pages of a dataset, of its latest set and of a cited subset, and each
-metric that has less than all its points. Exits with 1 where a score is below the bound.
+metric without full points. Exits with 1 if a score is below the bound.
 
-F-UJI runs as its service does, in this process. What it asks for by https is answered here: the archive's pages by
-`accession serve`, as behind a proxy; doi.org by a redirect to the page of the dataset, or, for DataCite's formats, to the
-metadata that an archive registers. Nothing else is reached: vocabularies, licences and repositories are those of the checkout.
+F-UJI runs like its service, in this process. Its https requests get responses from this file. The archive's pages are
+those of `accession serve`, as behind a proxy. doi.org redirects to the page of the dataset, or, for DataCite's formats,
+to the metadata that an archive registers. No other host is reached. Vocabularies, licences and repositories come from
+the checkout.
 """
 
 import base64
@@ -31,7 +32,7 @@ FILES = "".join(f"{2 * digits:0>64}  {granule}\n" for digits, granule in [("a2",
 
 
 class Https(urllib.request.HTTPSHandler):
-    """What the internet answers."""
+    """The responses of the internet."""
 
     server, doi_resolves = None, True
 
@@ -54,14 +55,14 @@ def answer(request, status, head):
 
 
 def service(checkout):
-    """A client of F-UJI's service, which is set up as its `__main__` does it."""
+    """A client of F-UJI's service, which is set up as in its `__main__`."""
     sys.path.insert(0, str(checkout))
     from fuji_server.app import create_app
     from fuji_server.helper.preprocessor import Preprocessor
 
     config = configparser.ConfigParser()
     config.read(checkout / "fuji_server" / "config" / "server.ini")
-    # It would ask for the list of repositories again if the file were a day old.
+    # If the file were a day old, F-UJI would request the list of repositories again.
     (checkout / "fuji_server" / "data" / "repodois.yaml").touch()
     Preprocessor().set_metric_yaml_path(str(checkout / "fuji_server" / config["SERVICE"]["yaml_directory"]))
     Preprocessor.retrieve_licenses(True)
@@ -101,7 +102,7 @@ def main():
         files = pathlib.Path(site.directory.name) / "files.sha256"
         files.write_text(FILES)
         is_below = False
-        # The bounds where the DOI resolves, and where it does not.
+        # The bounds if the DOI resolves, and if it does not.
         for what, command, bounds in [
             ("without keywords, access and time", ["show", NAME], {True: 84, False: 84}),
             ("with every field", ["dataset", "edit", NAME, *FIELDS], {True: 92, False: 84}),

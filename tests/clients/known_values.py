@@ -1,4 +1,4 @@
-"""For Schemathesis: in half of the cases, replaces what it made up by what the registry has."""
+"""For Schemathesis: in half of the cases, replaces generated values by values of the registry."""
 
 import json
 import os

@@ -15,7 +15,7 @@ def check(site):
     crowds = ["CROWD", crowd, site.long_name]
     bare = site.rows("history", "BARE", "-n", "1")[0]["identifier"]
     full = ["cite-as", "type", "describedby", "item", "license", "author"]
-    # A dataset without a record.
+    # A dataset without metadata.
     plain = ["cite-as", "type", "describedby", "item"]
     pages = {
         "/datasets/US.FOOL2.002/": full,
@@ -25,7 +25,7 @@ def check(site):
         f"/DI:{site.part}": full,
         "/datasets/CROWD/": full,
         f"/DI:{crowd}": full,
-        # Of those who held it, the first one leads.
+        # The page of the first dataset that held the set.
         f"/DI:{shared}": full,
         "/datasets/BARE/": plain,
         f"/DI:{bare}": plain,
@@ -42,7 +42,7 @@ def check(site):
         assert targets(in_header.signposts) == targets(in_page.signposts), path
         authors = len(in_header.authors)
         assert authors == (5 if any(each in path for each in crowds) else authors), path
-        # What is linked to is there, in the type that the link promises.
+        # The targets exist, with the type that the link promises.
         for link in list(in_header.describedBy) + list(in_header.items):
             target = str(link.target)
             assert target.startswith(site.url), target

@@ -1,11 +1,11 @@
-"""The ways in which reference managers read a page: its `meta` elements, and the files that it links to."""
+"""Reads a page like reference managers: its `meta` elements, and the files that it links to."""
 
 import html.parser
 
 from served import CREATORS, DESCRIPTION, DOI, TITLE
 
-# What Zotero's translator "Embedded Metadata" reads, and to which of its fields it goes. JabRef's browser
-# extension runs the same translators.
+# The elements that Zotero's translator "Embedded Metadata" reads, and the fields in which it stores them. JabRef's
+# browser extension runs the same translators.
 HIGHWIRE = {
     "citation_title": "title",
     "citation_publication_date": "date",
@@ -39,7 +39,7 @@ def authors(meta):
     """The creators as the translator splits and orders their names."""
     creators = []
     for author in [content for name, content in meta if name == "citation_author"]:
-        # More than one element: it splits at semicolons only.
+        # With more than one element, it splits only at semicolons.
         for one in author.split(";"):
             family, comma, given = one.strip().partition(",")
             creators.append((family.strip(), given.strip()) if comma else one.strip())
@@ -71,7 +71,7 @@ def check(site):
         creators = authors(read.meta)
         assert len(creators) == len(CREATORS), creators
         assert creators[:2] == [("Tilmes", "Curt"), ("山田", "太郎")], creators
-        # The files: a click on one of these links imports it.
+        # The files: a click on one of these links imports a file.
         offered = {link.split("format=")[1]: link for link in read.links}
         for format, media_type in {"ris": "application/x-research-info-systems", "bibtex": "application/x-bibtex"}.items():
             status, headers, body = site.get(offered[format])

@@ -1,4 +1,4 @@
-"""Clients that others wrote, against `accession serve`.
+"""Tests `accession serve` with clients that others wrote.
 
     pip install rispy pybtex datacite citeproc-py rdflib signposting extruct schemathesis \\
         feedparser

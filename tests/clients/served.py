@@ -1,4 +1,4 @@
-"""A registry, and `accession serve` over it, for the clients."""
+"""A registry, and `accession serve` for it, for the clients."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def orcid(number):
 class Site:
     """Fills a registry, and serves it until the end of a `with` block."""
 
-    # What `serve` is told, besides the address.
+    # The options of `serve`, besides the address.
     options = ["--site-name", "US Archive", "--register"]
 
     def __enter__(self):
@@ -73,7 +73,7 @@ class Site:
         assert "panicked" not in log, log
 
     def run(self, *words):
-        """Runs a command on the registry, and returns its output as it is."""
+        """Runs a command on the registry, and returns its unchanged output."""
         command = [PROGRAM, "--registry", self.registry, *words]
         ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert ran.returncode == 0, (words[:3], ran.stderr.decode())
@@ -115,7 +115,7 @@ class Site:
         authors = [word for number in range(100) for word in ("--creator", f"Family{number}, Given ({orcid(number)})")]
         self.run("dataset", "create", "CROWD", *record, *authors, "--doi", "10.9999/CROWD")
         self.run("ingest", "CROWD", "--at", "2001-01-01", "--id", "crowd")
-        # The longest name: each address of the dataset has it.
+        # The longest name, which every address of the dataset contains.
         self.long_name = "L" * 200
         self.run("dataset", "create", self.long_name, *record, *authors, "--doi", "10.9999/LONG")
         self.run("ingest", self.long_name, "--at", "2001-01-01T00:00:00.123456Z", "--id", "long")

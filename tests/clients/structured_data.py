@@ -1,4 +1,4 @@
-"""extruct reads the JSON-LD of the pages, which has what dataset search engines ask for, where the record has it."""
+"""extruct reads the JSON-LD of the pages. It has the fields for dataset search engines that the record has."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from served import PROGRAM, ROOT
 
 SCHEMA = ROOT / "fixtures" / "web" / "dataset-search.schema.json"
 
-# The fields that come from the record: absent where the record has nothing for them.
+# The fields from the record, which are absent if the record does not have them.
 OF_THE_RECORD = ["description", "creator", "publisher", "provider", "datePublished", "version", "license", "url"]
 ALWAYS = ["name", "identifier", "distribution", "dateModified", "includedInDataCatalog"]
 
@@ -30,12 +30,12 @@ def check(site):
         found = extruct.extract(site.page(path), base_url=site.url + path, syntaxes=["json-ld"])
         (dataset,) = found["json-ld"]
         errors = [error.message for error in validator.iter_errors(dataset)]
-        # The schema asks for a description, which is never invented.
+        # The schema requires a description, but none is invented.
         expected = [] if present else ["'description' is a required property"]
         assert errors == expected, (path, errors)
         assert {name for name in OF_THE_RECORD if name in dataset} == set(present), (path, sorted(dataset))
         assert all(name in dataset for name in ALWAYS), (path, sorted(dataset))
-        # What it offers is there, and the identifier is that of the list.
+        # The distribution exists, and the identifier is that of the list.
         (distribution,) = dataset["distribution"]
         status, headers, body = site.get(distribution["contentUrl"].removeprefix(site.url))
         assert status == 200 and headers["content-type"].split(";")[0] == distribution["encodingFormat"]

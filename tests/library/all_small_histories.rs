@@ -1,5 +1,5 @@
-//! Every history of up to four granules and three changes (with `TRUST=2`, four), and the result of the seed's rewind for
-//! each.
+//! Every history of up to four granules and three changes (with `TRUST=2`, four). For each, the result of the
+//! seed's rewind is compared as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ fn every_small_history_of_4_granules_agrees_with_the_oracle() {
     // A change toggles one of the 15 non-empty subsets. Shorter histories are the first changes of
     // longer ones.
     let firsts: Vec<u8> = (1..16).collect();
-    // The last changes of the histories; 0 is none.
+    // The fourth change of each history; 0 means none.
     let fourths: Vec<u8> = if trust() > 1 { (1..16).collect() } else { vec![0] };
     let check = |first: &u8| {
         for second_mask in 1..16 {
@@ -36,7 +36,7 @@ fn every_small_history_of_4_granules_agrees_with_the_oracle() {
                 let masks = [*first, second_mask, third, fourth];
                 for (index, mask) in masks.into_iter().filter(|mask| *mask != 0).enumerate() {
                     let change = history.toggle(&set(mask));
-                    // Compares the identifier after each change with the naive one.
+                    // Compares the identifier after each change with the naive recomputation.
                     history.change(&registry, &dataset, second(index as i64), &change);
                 }
                 history.assert_matches(&registry, &dataset);
@@ -50,10 +50,9 @@ fn every_small_history_of_4_granules_agrees_with_the_oracle() {
     });
 }
 
-/// The rewind that the seed proposes (docs/about/errata.md): find the granule just before the first new one (or the first deleted
-/// one), look up its date of ingest, take the identifier that was stored before that date, and hash
-/// the granules after it. If the change only appends, the ids are pushed to the identifier in
-/// force.
+/// The rewind that the seed proposes (docs/about/errata.md). It finds the granule just before the first new or
+/// deleted one, and looks up its ingest date. It takes the identifier that was stored before that date, and
+/// hashes the granules after it. If the change only appends, the ids are pushed to the identifier in force.
 #[derive(Default)]
 struct SeedRewind {
     /// The change since which each granule has been held.
@@ -96,7 +95,7 @@ impl SeedRewind {
     }
 }
 
-/// The changes of a history up to the first one for which the seed's rewind is wrong.
+/// The changes of a history up to the first one for which the seed's rewind is wrong, if there is one.
 fn seed_fails_on(masks: &[u8]) -> Option<Vec<u8>> {
     let mut rewind = SeedRewind::default();
     for (index, mask) in masks.iter().enumerate() {
@@ -124,16 +123,16 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
     failures.sort();
     failures.dedup();
 
-    // A is ingested; A is deleted and a second granule is ingested; that one is deleted too. It was
-    // ingested in the second change, so the seed takes the identifier that was stored before: that
-    // of A, which is no longer held.
+    // The first change ingests A. The second deletes A and ingests granule.1676. The third deletes
+    // granule.1676. It was ingested in the second change, so the seed uses the identifier stored before that
+    // change: the one of A, which is no longer held.
     let granules = |masks: &[u8]| masks.iter().fold(0, |all, mask| all | mask).count_ones();
     let smallest = failures.iter().min_by_key(|masks| (masks.len(), granules(masks))).unwrap();
     assert_eq!(shown(smallest), [vec!["A"], vec!["A", "granule.1676"], vec!["granule.1676"]]);
 
-    // The smallest history without deletions: the third granule is ingested first, then the first,
-    // then the second. The granule before that one was ingested in the second change, so the seed
-    // resumes from the third granule.
+    // The smallest history without deletions ingests the third granule first, then the first, then the second.
+    // The granule before the second was ingested in the second change, so the seed resumes from the third
+    // granule.
     let mut arrivals = failures.iter().filter(|masks| {
         let all = masks.iter().try_fold(0, |all, mask| (all & mask == 0).then_some(all | mask));
         all.is_some()

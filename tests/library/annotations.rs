@@ -1,4 +1,4 @@
-//! Annotations leave the history as it is, and are read wherever the instance is.
+//! Annotations do not change the history, and are returned with their instance by every query.
 
 use accession::dataset::Withdrawn;
 use accession::history::Annotation;
@@ -15,7 +15,7 @@ use harness::exported::{import_of, manifest_of};
 use harness::history::{instances, name, now, second, step};
 use harness::store::{new_registry, new_registry_in};
 
-/// A, then A and B, then A again, in each of two datasets.
+/// Two datasets, each of which holds A, then A and B, then A again.
 fn registry() -> Registry {
     let registry = new_registry();
     fill(&registry);
@@ -48,7 +48,7 @@ fn notes(instance: &Instance) -> Vec<&str> {
 fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let registry = registry();
     let before = instances(&registry, &name("ONE"));
-    // Lengths are counted in characters, and a note may look like what separates it.
+    // Lengths are counted in characters, and a note may contain the characters that separate fields.
     for (note, questionable) in [("größer 値 🛰", true), ("1 2 3 -1 ", false), ("a\nb\t\"c\"", true)]
     {
         registry
@@ -108,7 +108,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
     assert_eq!(notes(&instances(&registry, &name("TWO"))[0]), ["all", "one"]);
     assert_eq!(notes(&instances(&registry, &name("TWO"))[1]), [""; 0]);
     assert_eq!(notes(&instances(&registry, &name("ONE"))[2]), ["all"]);
-    // The latest instances of several datasets, and of one.
+    // The latest instance of each dataset in a page, and of one dataset.
     let page = registry.snapshot().unwrap();
     let page = page.datasets(None, accession::dataset::Withdrawn::Listed, 10).unwrap();
     let latest = page.iter().map(|listed| notes(listed.latest.as_ref().unwrap()).len());
@@ -187,7 +187,7 @@ fn what_cannot_be_annotated_is_refused() {
     assert_eq!(kind(" \n"), ErrorKind::Input);
     assert_eq!(kind("a\0b"), ErrorKind::Input);
     assert_eq!(kind(&"é".repeat(4_097)), ErrorKind::TooLong);
-    // All notes of an instance are read with it, so they are limited together.
+    // All notes of an instance are read together, so their total length is limited.
     let long = |number: u8| format!("{number}{}", "n".repeat(4_095));
     for number in 0..15 {
         let note = NewAnnotation::new(long(number).chars().take(4_096).collect::<String>());
@@ -283,7 +283,7 @@ fn annotated() -> (Registry, String) {
     (registry, manifest)
 }
 
-/// The annotations of each instance, without who wrote them.
+/// The annotations of each instance, without their authors.
 fn published(registry: &Registry) -> Vec<Vec<Annotation>> {
     let mut history = instances(registry, &name("ONE"));
     let annotations = history.iter_mut().map(|instance| std::mem::take(&mut instance.annotations));
@@ -300,7 +300,8 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations, 3);
     assert_eq!(published(&copy), published(&registry));
     assert!(instances(&copy, &name("ONE"))[0].annotations[0].recorded_by.is_none());
-    // Again, nothing is added; one that is new is, although the history has not changed.
+    // Importing the same manifest again adds nothing. A new annotation is added, although the history has not
+    // changed.
     assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations, 0);
     registry
         .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
@@ -310,13 +311,13 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     let imported = import_of(&copy, "ONE", manifest_of(&registry, "ONE")).unwrap();
     assert_eq!((imported.annotations, imported.instances.len()), (1, 0));
     assert_eq!(published(&copy), published(&registry));
-    // A history that is exported up to a time has none.
+    // A history that is exported up to a time has no annotations.
     let mut bytes = Vec::new();
     manifest::write(&registry, &name("ONE"), Some(Moment::Instant(second(2))), &mut bytes).unwrap();
     assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
 }
 
-/// The manifest with other lines of annotations, and a head that announces them.
+/// The manifest with altered annotation lines, and a head that announces them.
 pub fn replaced(manifest: &str, change: impl Fn(&str) -> String) -> String {
     let lines: Vec<&str> = manifest.split_inclusive('\n').collect();
     let (head, lines) = lines.split_last().unwrap();
@@ -362,7 +363,7 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         assert!(error.to_string().contains("us.jsonl:"), "{error}");
         assert_eq!(copy.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     }
-    // A line that the head does not announce, or one less.
+    // One annotation line more than the head announces, and one less.
     let line = manifest.lines().find(|line| line.starts_with("{\"annotation\"")).unwrap();
     for other in [
         manifest.replace(line, &format!("{line}\n{line}")),

@@ -1,4 +1,4 @@
-//! What was in force when: instants, days, and clocks that are wrong.
+//! Which instance was in force at instants and on days, also with clocks that are wrong.
 
 use accession::{Clock, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection};
 use harness::values::AtTime;
@@ -6,8 +6,8 @@ use harness::values::AtTime;
 use harness::history::{change, name, now};
 use harness::store::new_registry;
 
-/// Changes at 06:00, 12:00 and 18:00 of 2001-01-02, at midnight and 06:00 of 2001-01-05, and at 06:00 of
-/// the day after.
+/// Changes on 2001-01-02 at 06:00, 12:00 and 18:00, on 2001-01-05 at 00:00 and 06:00, and on 2001-01-06 at
+/// 06:00.
 fn registry() -> Registry {
     let registry = new_registry();
     for (at, granule) in [
@@ -37,9 +37,9 @@ fn a_day_means_its_end_and_lists_the_others_in_force() {
         ("2001-01-02", (3, vec![1, 2])),
         ("2001-01-03", (3, vec![])),
         ("2001-01-04", (3, vec![])),
-        // A change at 00:00:00Z: no instance of the day before was in force on that day.
+        // A change at 00:00:00Z: no instance of the previous day was in force on that day.
         ("2001-01-05", (5, vec![4])),
-        // It begins under one identifier and ends under another.
+        // The day begins under one identifier and ends under another.
         ("2001-01-06", (6, vec![5])),
         ("2001-01-02T06:00:00Z", (1, vec![])),
         ("2001-01-02T11:59:59.999999Z", (1, vec![])),
@@ -62,7 +62,7 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
     let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.timestamp.to_string(), "2001-01-06T06:00:00.000001Z");
-    // The time of recording is never before the time of the change.
+    // A change is never recorded before it takes effect.
     assert_eq!(instance.recorded, now());
     assert!(registry.verify(&name("dataset")).unwrap().ok);
 }
@@ -96,7 +96,7 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
     let history = registry.history(&name("dataset"), &HistoryOptions::new());
     let all: Vec<Instance> = history.map(Result::unwrap).collect();
     for (known, day) in days.iter().enumerate() {
-        // `cited_for_ever` has the history and the latest set.
+        // `cited_for_ever` tests the history and the latest set.
         let snapshot = registry.snapshot().unwrap().known_at(*day);
         let dataset = name("dataset");
         let mut expected = all[..=known].to_vec();
@@ -136,7 +136,7 @@ fn a_citation_that_was_true_on_its_day_selects_what_was_held_then() {
         .change(&dataset, &change(["A"], []).at(first.parse().unwrap()))
         .unwrap();
     let identifier = made.instance().unwrap().identifier;
-    // On 20 January it is recorded that the set was another one since 5 January.
+    // On 20 January, a change is recorded that took effect on 5 January.
     registry
         .with_clock(Clock::fixed("2001-01-20T00:00:00Z".parse().unwrap()))
         .change(&dataset, &change(["B"], []).at("2001-01-05T00:00:00Z".parse().unwrap()))

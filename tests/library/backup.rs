@@ -31,7 +31,7 @@ fn a_backup_made_during_writes_is_one_state() {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
     drop(registry(&path, 50_000));
-    // Dropped at the end, even if the test fails, so that the writer ends too.
+    // Dropped at the end, even if the test fails, so that the writer ends as well.
     let (going_on, is_over) = mpsc::channel::<()>();
     let backups = std::thread::scope(|scope| {
         let going_on = going_on;
@@ -45,7 +45,7 @@ fn a_backup_made_during_writes_is_one_state() {
                 step(&registry, "dataset", writes, [id.as_str()], []);
             }
         });
-        // Until backups were made of several states. Writing takes as long as the machine pleases.
+        // Repeats until backups of several states exist. The speed of the writer depends on the machine.
         let (mut before, mut n) = (0, 0);
         while n < 5 || (before < 5 && !writer.is_finished()) {
             let target = directory.path().join(format!("backup-{n}.db"));

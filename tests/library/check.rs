@@ -1,4 +1,4 @@
-//! What a check reports about pasted citations is true, and never more than the registry knows.
+//! The check of pasted citations reports only what is true and what the registry can know.
 
 use harness::values::AtTime;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use harness::history::{cases, change, name, now};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
-/// The time does not grow with the square of the length: it would take hours.
+/// The time is not quadratic in the length: for these texts, that would take hours.
 #[test]
 fn a_citation_after_a_very_long_word_is_found() {
     for word in ["f", "\\f", "doi", "DI:", "sha256:", "<", "&"] {
@@ -47,12 +47,12 @@ fn registry() -> Registry {
     registry
 }
 
-/// Every identifier that the registry ever issued, those of subsets included.
+/// Every identifier that the registry issued, including those of subsets.
 fn issued() -> BTreeSet<Identifier> {
     [2, 3, 4].map(|held| naive(IDS[..held].iter().copied())).into()
 }
 
-/// What is known of each citation in a text, and the sets that they cite.
+/// The verdict on each citation in a text, and the sets that they cite.
 fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, Vec<CitedSet>) {
     let mut checker = Checker::new(registry).unwrap();
     let pasted = FoundCitation::find_all(text);
@@ -61,7 +61,7 @@ fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, Vec<CitedS
     (verdicts, checker.sets())
 }
 
-/// The problem of each citation, or its note, or `ok`.
+/// The problem of each citation, else its note, else `ok`.
 fn reported(text: &str) -> Vec<String> {
     let (verdicts, _) = checked(&registry(), text);
     verdicts
@@ -164,7 +164,7 @@ fn citations_of_different_sets_are_distinguished() {
 fn a_subset_that_is_cited_again_at_a_later_date_neither_agrees_nor_disagrees() {
     let registry = registry();
     let wanted = SubsetMembers::Patterns(vec!["A.*".parse().unwrap()]);
-    // From 2001-01-03 on, A.* selects what the whole dataset held before.
+    // Since 2001-01-03, A.* selects the set that the whole dataset held before.
     let cite =
         |at: &str| registry.cite_subset(&name("US"), Some(at.parse().unwrap()), &wanted).unwrap();
     let first = cite("2001-01-05");
@@ -232,8 +232,8 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
     }
 }
 
-/// What the styles of fourteen journals print of one citation in CSL-JSON; `tests/citation_styles.py` prints more
-/// with a processor.
+/// The citation of one CSL-JSON record in the styles of fourteen journals. `tests/citation_styles.py` prints
+/// more styles with a citation processor.
 #[test]
 fn the_identifier_is_read_in_what_the_styles_of_journals_print() {
     let identifier = naive(IDS[..3].iter().copied());
@@ -256,7 +256,8 @@ fn the_identifier_is_read_in_what_the_styles_of_journals_print() {
         format!("Tilmes C (2001) {title}"),
     ];
     let registry = registry();
-    // The last has no DOI. A processor may print the address of the set beside the DOI.
+    // The last text has no DOI. `address` has the address of the set beside the DOI, as a processor may print
+    // it.
     let address = format!("Tilmes, C.: {title}. https://data.example.org/DI:{identifier}. {doi}");
     for text in printed.iter().chain([&address]) {
         let (verdicts, _) = checked(&registry, text);
@@ -265,11 +266,11 @@ fn the_identifier_is_read_in_what_the_styles_of_journals_print() {
         assert_eq!(verdict.doi.is_some(), has_doi, "{text}");
         let found = (verdict.identifier, verdict.date.as_deref(), verdict.agrees, verdict.ok);
         assert_eq!(found, (Some(identifier), Some("2001-01-05"), Some(true), true), "{text}");
-        // A wrong date is noticed.
+        // A wrong date is reported if the text has a DOI.
         let wrong = text.replace("2001-01-05", "2001-02-05");
         assert_eq!(checked(&registry, &wrong).0[0].ok, !has_doi, "{wrong}");
     }
-    // On lines of one paragraph, each has its own DOI.
+    // Each line of a paragraph has its own DOI.
     let other = printed[0].replace("/US/", "/THEM/").replace("2001-01-05", "2001-02-05");
     let (verdicts, _) = checked(&registry, &format!("{}\n{other}\n{}", printed[0], printed[13]));
     let dois = verdicts.iter().map(|it| it.doi.as_ref().map(ToString::to_string));
@@ -346,8 +347,8 @@ fn garbled(text: &str, garblings: &[(prop::sample::Index, Garbling)]) -> String 
     characters.into_iter().collect()
 }
 
-/// The letters and digits of a text, since an identifier may be broken over lines, after a hyphen, in a
-/// quoted mail, by markup or by a footnote mark. A ligature counts as its letters.
+/// The letters and digits of a text. An identifier may be broken over lines, after a hyphen, in a quoted mail,
+/// by markup or by a footnote mark. A ligature counts as its letters.
 fn squeezed(text: &str) -> String {
     let is_footnote = |c: char| matches!(c, '¹' | '²' | '³' | '\u{2070}'..='\u{2079}');
     let text = text.to_lowercase().replace('\u{fb00}', "ff");
@@ -373,7 +374,7 @@ proptest! {
         prop_assert_eq!(verdicts.len(), FoundCitation::find_all(&text).len());
         for verdict in &verdicts {
             if let Some(identifier) = verdict.identifier {
-                // A digest names a set, too.
+                // A digest identifies a set, too.
                 let digest = verdict.digest.as_ref().map(|it| it.to_string().replace(':', ""));
                 let is_there = squeezed.contains(&identifier.to_string());
                 let is_of_digest = digest.is_some_and(|digest| squeezed.contains(&digest));

@@ -1,7 +1,7 @@
-//! Every format is written as in `fixtures/citation/`, and other software reads it.
+//! Every citation format is written as in `fixtures/citation/`, and other software can read it.
 //!
-//! `UPDATE_TRANSCRIPTS=1 cargo test` rewrites the fixtures; `tests/citation_peers.py` reads them with
-//! other software.
+//! `UPDATE_TRANSCRIPTS=1 cargo test` rewrites the fixtures. `tests/citation_peers.py` reads them with other
+//! software.
 
 use harness::values::{AtTime, clock};
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use biblatex::{Bibliography, ChunksExt};
 use harness::history::{change, name};
 use harness::store::new_registry;
 
-/// A record with everything that a format must escape: the special characters of TeX, quotes, the
-/// syntax of RIS, another script, an organisation with a comma.
+/// A record with everything that a format must escape: special characters of TeX, quotes, the syntax of RIS,
+/// another script, an organisation with a comma.
 fn difficult() -> DatasetMetadata {
     DatasetMetadata {
         name: name("US.FOOL2.002"),
@@ -58,7 +58,7 @@ fn registry(dataset: &DatasetMetadata) -> Registry {
     registry
 }
 
-/// A record that has only a name.
+/// A record with only a name.
 fn bare() -> DatasetMetadata {
     DatasetMetadata::named(name("US.FOOL2.002"))
 }
@@ -94,7 +94,7 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let subset = registry(&difficult())
         .cite_subset(&name("US.FOOL2.002"), day, &SubsetMembers::Patterns(patterns))
         .unwrap();
-    // Line ends, which a title cannot get any more, but may have in a registry that was damaged.
+    // Line ends, which a title cannot get any more, but may have in a damaged registry.
     let with_line_ends = |mut cited: CitationFacts| {
         let title = &mut cited.dataset.dataset.title;
         *title = title.take().map(|title| title.replace(" ER  - - ", "\r\nER  - \n- "));

@@ -1,8 +1,8 @@
-//! Whatever is cited agrees for ever: random histories whose changes are entered late, and the
-//! citations that are made in between, compared with a naive model of both times.
+//! Every citation agrees for ever. Random histories with changes that are recorded late, and citations that are
+//! made in between, are compared with a naive model of both times.
 //!
-//! The model has the list of changes, each with the time from which it took effect and the time at
-//! which it was recorded, and looks for the last that counts (identifier.md, Time).
+//! The model is a list of changes, each with the time at which it took effect and the time at which it was
+//! recorded. It looks for the last one that counts (identifier.md, Time).
 
 use std::collections::BTreeSet;
 
@@ -21,17 +21,17 @@ use harness::oracle::naive;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// What happens next, after the clock went on by some hours.
+/// The next step, some hours after the previous one.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A change that takes effect so many tenths of the way from the last change to now. `None`: it
-    /// is stamped by the clock.
+    /// A change that takes effect at this many tenths of the time from the latest change to now. With `None`,
+    /// the clock stamps it.
     Toggle(BTreeSet<usize>, Option<i64>),
-    /// Becomes again what it was after an earlier change, taking effect as above.
+    /// A change that restores the set of an earlier change. Its time is chosen as for `Toggle`.
     Revert(usize, Option<i64>),
-    /// Several changes at once, spread evenly between the last change and now.
+    /// Several changes at once, spread evenly between the latest change and now.
     Import(Vec<BTreeSet<usize>>),
-    /// Cites what is in force.
+    /// A citation of the set in force.
     Cite(When, CitationFormat, Option<&'static str>),
 }
 
@@ -40,11 +40,11 @@ enum Step {
 enum When {
     /// Today, as the program fills it in.
     Today,
-    /// The instant.
+    /// The present instant.
     Now,
-    /// That of the set itself.
+    /// The time of the set itself.
     OfTheSet,
-    /// That of an earlier change, or the day of it.
+    /// The time of an earlier change, or its day.
     OfChange { number: usize, is_day: bool },
 }
 
@@ -65,12 +65,12 @@ fn steps() -> impl Strategy<Value = Vec<(i64, Step)>> {
         1 => prop::collection::vec(ids(), 1..4).prop_map(Step::Import),
         4 => (when, format, patterns).prop_map(|(when, format, patterns)| Step::Cite(when, format, patterns)),
     ];
-    // An hour, so that many changes share a day, or several days.
+    // In hours. Many changes share a day, or are days apart.
     let wait = prop_oneof![3 => 1..5_i64, 1 => 20..60_i64];
     prop::collection::vec((wait, step), 1..16)
 }
 
-/// A change as the model knows it.
+/// A change in the model.
 struct Known {
     at: Timestamp,
     recorded: Timestamp,
@@ -109,7 +109,7 @@ impl World {
         World { registry, now, changes: Vec::new(), written: Vec::new() }
     }
 
-    /// The registry now. Its clock is confirmed.
+    /// The registry with the present time as its confirmed clock.
     fn confirmed(&self) -> Registry {
         self.registry.with_clock(Clock::fixed(self.now).confirmed())
     }
@@ -119,7 +119,7 @@ impl World {
         self.changes.last().map_or(begin, |last| last.at)
     }
 
-    /// A time so many tenths of the way from the last change to now.
+    /// The time at this many tenths of the way from the latest change to now.
     fn between(&self, tenths: i64) -> Timestamp {
         let (last, now) = (self.last().as_micros(), self.now.as_micros());
         Timestamp::from_micros(last + (now - last) * tenths / 10).unwrap()
@@ -161,7 +161,7 @@ impl World {
                     Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(to)) };
                 let mut options = ChangeOptions::new().at(at);
                 if held.is_empty() && !self.held().is_empty() {
-                    // The set must be expected.
+                    // A revert to an empty set must name the set that it expects.
                     options = options.expect(Expected::Identifier(naive([])));
                 }
                 let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Cites as the program does, and keeps the text.
+    /// Cites as the program does, and saves the text.
     fn cite(&mut self, when: When, format: CitationFormat, pattern: Option<&str>) {
         let Some(latest) = self.changes.last() else { return };
         let at = match when {
@@ -203,7 +203,7 @@ impl World {
             When::OfChange { number, is_day } => {
                 let at = self.changes[number % self.changes.len()].at;
                 let moment = if is_day { Moment::Day(at.day()) } else { Moment::Instant(at) };
-                // The set at the end of the day of the last change can still change.
+                // The set at the end of the day of the latest change can still change.
                 let is_settled =
                     moment.last_instant() <= latest.at || moment.last_instant() >= self.now;
                 if !is_settled {
@@ -231,7 +231,7 @@ impl World {
         self.written.push(Written { text, identifier, moment });
     }
 
-    /// Every citation that was ever made is true.
+    /// Asserts that every citation made so far agrees.
     fn assert_all_agree(&self) {
         for Written { text, identifier, moment } in &self.written {
             let pasted = FoundCitation::find_all(text);
@@ -250,14 +250,14 @@ impl World {
         }
     }
 
-    /// The identifier in force at an instant, as known at another.
+    /// The identifier in force at `at`, as known at `known`.
     fn in_force(&self, at: Timestamp, known: Timestamp) -> Option<Identifier> {
         let counts = |change: &&Known| change.at <= at && change.recorded <= known;
         self.changes.iter().rfind(counts).map(|change| change.identifier)
     }
 
-    /// Why an identifier agrees with a moment, found by looking at every instant at which something
-    /// can have changed.
+    /// The agreement of an identifier with a moment, found by trying every instant at which something can have
+    /// changed.
     fn agreement(&self, identifier: Identifier, moment: Moment) -> Option<Agreement> {
         let (first, last) = (moment.first_instant(), moment.last_instant());
         let mut instants = vec![first];
@@ -275,7 +275,7 @@ impl World {
         }
     }
 
-    /// Each identifier agrees with exactly those moments with which the model says it does.
+    /// Asserts that each identifier agrees with a moment exactly if it does in the model.
     fn assert_agreements_are_naive(&self) {
         let identifiers: BTreeSet<Identifier> =
             self.changes.iter().map(|change| change.identifier).collect();
@@ -283,7 +283,7 @@ impl World {
         let instants: BTreeSet<Timestamp> = instants.chain([self.now]).collect();
         for instant in instants {
             self.assert_known_at(instant);
-            // A registry in memory has one connection: one snapshot after the other.
+            // A registry in memory has one connection, so only one snapshot is open at a time.
             let snapshot = self.registry.snapshot().unwrap();
             let before = Timestamp::from_micros(instant.as_micros() - 1).unwrap();
             for moment in
@@ -291,7 +291,7 @@ impl World {
             {
                 for &identifier in &identifiers {
                     let found = snapshot.periods(identifier, None, Some(moment)).unwrap();
-                    // Subsets with the identifier of a whole are not in the model.
+                    // The model does not contain subsets that have the identifier of a whole set.
                     if found.rows.iter().any(|row| row.set.subset().is_some()) {
                         continue;
                     }
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// The registry as it was at an instant says what it said then.
+    /// Asserts that the registry as of an instant returns what it returned then.
     fn assert_known_at(&self, instant: Timestamp) {
         let snapshot = self.registry.snapshot().unwrap().known_at(instant);
         let known = self.changes.iter().filter(|change| change.recorded <= instant);

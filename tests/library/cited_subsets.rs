@@ -1,4 +1,4 @@
-//! A subset that was cited has the identifier of its granules, and keeps it.
+//! A cited subset has the identifier of its granules, and never loses it.
 
 use harness::values::clock;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ fn is_selected(patterns: &[&str], text: &str) -> bool {
 const PATTERNS: [&str; 10] =
     ["*", "A*", "*A*", "?", "??*", "*.*", "é*", "granule.*1*", "値*", "zz*"];
 
-/// A subset that was cited: by which criteria, and which granules.
+/// A cited subset, and its granules.
 struct Cited {
     part: Subset,
     granules: BTreeSet<String>,
@@ -66,8 +66,8 @@ fn assert_kept(registry: &Registry, cited: &Cited) {
     assert!(resolution.agreement().is_some());
 }
 
-/// Cites a subset of the granules that the dataset held at an instant, and compares it with the
-/// naive rule.
+/// Cites a subset of the granules that the dataset held at an instant, and compares the result with the naive
+/// rule.
 fn cite(
     registry: &Registry,
     held: &BTreeSet<String>,
@@ -93,7 +93,7 @@ fn cite(
         .period
         .set;
     assert_eq!(again, set, "the same selection of the same set is one record");
-    // If every granule is selected, the citation is that of the instance, and nothing is stored.
+    // If every granule is selected, the citation is that of the instance, and no subset is stored.
     let Some(part) = set.subset().cloned() else {
         assert_eq!(granules.len(), held.len());
         assert_eq!(set.identifier(), naive(held.iter().map(String::as_str)));
@@ -139,7 +139,7 @@ proptest! {
         for cited in &cited {
             assert_kept(&registry, cited);
         }
-        // Another registry that imports the history, at once or after its first half, has them, too.
+        // Another registry has them as well if it imports the history, in one import or in two halves.
         let (middle, last) = (second(steps.len() as i64 / 2), second(steps.len() as i64));
         for imports in [&[last][..], &[middle, last]] {
             let replica = new_registry();
@@ -197,7 +197,7 @@ fn selections_with_the_same_meaning_are_one() {
 
 #[test]
 fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
-    // B is ingested and deleted beside the cited A; then another A is ingested and deleted.
+    // B1 is ingested and deleted beside A1 and A2, then A3 is ingested and deleted. A* is cited as of second 1.
     let (registry, _) = history_of(&[&["A1", "A2"], &["B1"], &["B1"], &["A3"], &["A3"]]);
     let at = Some(Moment::Instant(second(1)));
     let cited = registry.cite_subset(&name("dataset"), at, &patterns(&["A*"])).unwrap();
@@ -208,7 +208,7 @@ fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
         let resolution = snapshot.periods(part.identifier, None, at).unwrap();
         (resolution.agreement().is_some(), resolution.is_unknown_then())
     };
-    // At 0, 2 and 4, the dataset itself has that identifier.
+    // At seconds 0, 2 and 4, the whole dataset has that identifier.
     let (one, unknown) = ((true, false), (false, true));
     assert_eq!([-1, 0, 1, 2, 3, 4].map(known), [unknown, one, one, one, unknown, one]);
 }
@@ -251,7 +251,8 @@ fn subsets(registry: &Registry) -> Vec<Subset> {
     registry.snapshot().unwrap().subsets(&name("dataset")).unwrap()
 }
 
-/// Another writer, who writes whenever subsets are selected, and counts what is read to select them.
+/// Another writer. It writes whenever subsets are selected, and counts the periods that are read to select
+/// them.
 struct Writer {
     registry: Registry,
     current: Mutex<Option<Work>>,
@@ -307,7 +308,8 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
     let watched = registry.observed_by(writer.clone());
     let counts =
         || (writer.selections.load(Ordering::SeqCst), writer.periods.load(Ordering::SeqCst));
-    // The rest selects from stored rows and from events; the second time, all of them are stored.
+    // The second import selects from stored rows and from events. In the third import, all subsets are already
+    // stored.
     let imports =
         [(second(0), 50, 1, 5_000), (second(1), 50, 2, 15_000), (second(1), 0, 2, 15_000)];
     for (until, new, selections, periods) in imports {

@@ -1,7 +1,7 @@
-//! A clock that is more than two years ahead of everything that was recorded stores no time.
+//! A clock that is more than two years ahead of every recorded time stores no time.
 //!
-//! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
-//! after it, and mirrors refused its log.
+//! A single change stamped in the year 9999 once made a dataset unusable: no later change could follow it, and
+//! mirrors rejected its log.
 
 use accession::dataset::DatasetMetadata;
 use accession::file::{Algorithm, Checksum};
@@ -18,7 +18,7 @@ use harness::values::AtTime;
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// A time this many days after everything in the registry was recorded.
+/// The time this many days after the newest recorded time.
 fn days_later(days: i64) -> Timestamp {
     second(days * DAY_SECONDS)
 }
@@ -28,7 +28,7 @@ fn later(registry: &Registry, days: i64) -> Registry {
     registry.with_clock(Clock::fixed(days_later(days)))
 }
 
-/// A registry in which the newest time was recorded at `second(0)`.
+/// A registry whose newest time was recorded at `second(0)`.
 fn registry() -> Registry {
     let registry = later(&new_registry(), 0);
     registry.change(&name("D"), &change(["A", "B"], [])).unwrap();
@@ -72,7 +72,7 @@ const WRITES: [Write; 10] = [
     }),
     ("dataset withdraw", |registry| registry.withdraw_dataset(&name("D"), "replaced").map(drop)),
     ("dataset reinstate", |registry| {
-        // The withdrawal is recorded at the time of everything else.
+        // The withdrawal is recorded at the same time as everything else.
         later(registry, 0).withdraw_dataset(&name("EMPTY"), "replaced")?;
         registry.reinstate_dataset(&name("EMPTY")).map(drop)
     }),
@@ -94,14 +94,14 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
         assert!(newest < second(1), "{what}: {refused}");
         assert_eq!(instances(&registry, &name("D")), before, "{what}");
         assert!(!registry.snapshot().unwrap().has_dataset(&name("NEW")).unwrap(), "{what}");
-        // The next command, with a clock that is right, is not affected.
+        // The next command, with a correct clock, is not affected.
         let registry = self::registry();
         write(&later(&registry, 30)).unwrap_or_else(|e| panic!("{what}: {e}"));
-        // If the clock is right although nothing was recorded for so long, it can be confirmed.
+        // If the clock is correct although nothing was recorded for so long, it can be confirmed.
         let registry = self::registry();
         let confirmed = Clock::fixed(days_later(5_000)).confirmed();
         write(&registry.with_clock(confirmed)).unwrap_or_else(|e| panic!("{what}: {e}"));
-        // From then on it is plausible.
+        // After the confirmed write, this time is plausible.
         later(&registry, 5_001)
             .change(&name("LATER"), &change(["A"], []))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -133,7 +133,7 @@ fn the_first_time_of_a_registry_is_accepted() {
     later(&registry, 5_000).change(&name("D"), &change(["A"], [])).unwrap();
 }
 
-/// A dataset that was not changed for years belongs to a registry that was.
+/// A dataset may be unchanged for years, if other datasets of its registry were changed.
 #[test]
 fn what_was_recorded_in_another_dataset_counts() {
     for (what, write) in WRITES {
@@ -152,14 +152,14 @@ fn what_stores_nothing_is_not_refused() {
     change.options = change.options.skip_existing(true);
     change.ingest(id("A")).unwrap();
     assert_eq!(later(&registry, 5_000).change(&name("D"), &change).unwrap().instance(), None);
-    // A listing that changes nothing is recorded as confirmed, at this time.
+    // A listing that changes nothing would be recorded as confirmed at this time.
     let mut listing = ListingBuilder::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
     let listing = listing.finish();
     let options = ChangeOptions::default();
     let refused = later(&registry, 5_000).sync(&name("D"), &listing, &options).unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
-    // A rehearsal says what the command would.
+    // A dry run fails with the same error as the command.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
     change.options = change.options.dry_run(true);
@@ -176,7 +176,7 @@ fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());
     let saved = cite(days_later(1)).unwrap();
     assert_eq!(cite(days_later(5_000)).unwrap().period.set, saved.period.set);
-    // The time of the tests is later than that.
+    // The clock of the tests is even further ahead.
     assert_eq!(cite(now()).unwrap().period.set, saved.period.set);
 }
 

@@ -1,4 +1,5 @@
-//! A history that was corrected is the one up to a time, the earlier one is kept, and every identifier resolves.
+//! A corrected history is the history up to a time. The earlier history is kept, and every identifier still
+//! resolves.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ use harness::pulls::PullPolicy;
 use harness::store::{new_registry, new_registry_in};
 use harness::values::{AtTime, clock, stating, with_file};
 
-/// What is done to the dataset.
+/// A step of the random history.
 #[derive(Debug, Clone)]
 enum Step {
     /// Deletes the ids that are held, and ingests the others.
@@ -30,9 +31,9 @@ enum Step {
     Annotate(usize),
     /// Cites the granules that a pattern selects from the set of an earlier change.
     CitePattern(usize, usize),
-    /// Cites the first granule of the last set.
+    /// Cites the first granule of the latest set.
     CiteNamed,
-    /// Corrects the history after an earlier change; after none of them, if there are fewer.
+    /// Corrects the history after an earlier change; without that many changes, after none of them.
     Correct(usize),
 }
 
@@ -62,7 +63,7 @@ fn kept(number: usize) -> DatasetName {
     name(&format!("D.before-2026-01-01{end}"))
 }
 
-/// The model of the dataset, and of each history that it had before it was corrected.
+/// The model of the dataset, and of each history that it had before a correction.
 #[derive(Default)]
 struct Model {
     history: History,
@@ -123,7 +124,7 @@ impl Model {
         let _ = registry.cite_subset(&name("D"), moment(at), members);
     }
 
-    /// Both histories have the instances with all that was recorded of them.
+    /// Asserts that both histories have the instances with everything that was recorded about them.
     fn assert_kept_as_recorded(&self, registry: &Registry, before: &[accession::Instance]) {
         let of = |dataset: &DatasetName| instances(registry, dataset);
         let mut kept = of(&kept(self.earlier.len()));
@@ -174,7 +175,7 @@ proptest! {
     }
 }
 
-/// A dataset that held three sets, with files, notes, an author and subsets.
+/// A dataset with three sets, with files, notes, an author and subsets.
 fn three(registry: &Registry) {
     let file = |byte: u8| {
         let checksum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
@@ -221,11 +222,11 @@ fn files_and_subsets_are_those_of_the_time_and_later_ones_stay_with_the_earlier_
     assert_eq!(note.as_deref(), Some("the history of D was corrected on 2026-01-01"));
     assert_eq!(new.corrections, [report.correction]);
     drop(snapshot);
-    // The history goes on, and the right change gets its right date.
+    // The history continues: the correct change gets its correct date.
     let content = instances(&registry, &name("D"))[1].identifier;
     step(&registry, "D", 2, ["C"], ["B"]);
     assert!(registry.verify(&name("D")).unwrap().ok);
-    // The set is that of both: the dataset that was corrected is meant.
+    // Both datasets held this set. The identifier selects the corrected dataset.
     let selected = registry.snapshot().unwrap().select(&content.into()).unwrap();
     assert_eq!(selected.instance().dataset, name("D"));
     let later = before[3].identifier;
@@ -265,11 +266,11 @@ fn a_time_that_leaves_all_changes_or_none_is_refused_and_so_is_a_second_correcti
     correct(&registry, "D", moment(second(2)));
     let again = try_correct("D", moment(second(2)));
     assert_eq!(again.detail(), Some(ErrorDetail::NothingToCorrect), "{again}");
-    // The earlier history is closed.
+    // The earlier history is closed to changes.
     assert_eq!(try_correct(kept(1).as_str(), None).kind(), ErrorKind::Withdrawn);
     let error = registry.change(&kept(1), &change(["Z"], []).at(second(9))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Withdrawn);
-    // On the same day, twice more: of no change, nothing is left to correct.
+    // Two more corrections on the same day. After the second, no change is left to correct.
     assert_eq!(correct(&registry, "D", moment(second(0))).correction.kept_as, kept(2));
     assert_eq!(correct(&registry, "D", None).correction.kept_as, kept(3));
     assert_eq!(try_correct("D", None).detail(), Some(ErrorDetail::NothingToCorrect));
@@ -300,7 +301,7 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     assert_eq!(named(kept(1).as_str()).former_names, []);
     assert!(snapshot.lasting_name(&name("D")).unwrap().ends_with(" FIRST"));
     drop(snapshot);
-    // Renamed afterwards, the earlier history is still found by what the record says.
+    // After a later rename, the correction record still leads to the earlier history.
     registry.rename_dataset(&name("D"), &name("LAST")).unwrap();
     step(&registry, "D", 5, ["X"], []);
     assert_eq!(
@@ -322,7 +323,7 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     assert!(pull(3, PullPolicy::Follow).is_identical());
     let refused = mirror.correct_dataset(&name("M"), moment(second(3)), false).unwrap_err();
     assert_eq!(refused.detail(), Some(ErrorDetail::FollowsPrimary), "{refused}");
-    // An earlier state, and then another history, until the mirror is reset.
+    // The mirror finds an older state, and then a different history, until it is reset.
     correct(&us, "US", moment(second(0)));
     assert_eq!(pull(4, PullPolicy::Follow).before.status, MirrorStatus::Stale);
     step(&us, "US", 2, ["C"], []);
@@ -365,14 +366,14 @@ fn citations_from_before_a_correction_are_true_of_the_earlier_history() {
     assert_eq!(checked(&texts[2]), (true, Some(earlier.to_owned())));
     let (ok, problem) = checked(&later);
     assert_eq!((ok, problem.as_deref()), (false, Some("it names D, which never held this set")));
-    // By the name, and without a date.
+    // A citation by the dataset's name without a DOI, and one without a date.
     let identifier = instances(&registry, &kept(1))[2].identifier;
     for text in
         [format!("D. DI:{identifier}, 2001-04-01"), format!("doi:10.9999/D, DI:{identifier}")]
     {
         assert!(checked(&text).0, "{text}");
     }
-    // As an argument, too.
+    // A pasted citation as an argument.
     let spec: SetSpec = texts[2].parse().unwrap();
     let snapshot = registry.snapshot().unwrap();
     let selected = snapshot.resolve(&spec).unwrap().names().unwrap();
@@ -410,7 +411,7 @@ fn statements_stay_those_of_the_earlier_history() {
     assert_eq!(stated, 6);
     correct(&registry, "D", moment(second(1)));
     assert_eq!(registry.snapshot().unwrap().check_statements().unwrap(), None);
-    // Two instances and a subset of the new history.
+    // Statements about two instances and a subset of the new history.
     let again = registry.with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()));
     assert_eq!(again.add_statements(&[]).unwrap().added, 3);
     assert_eq!(again.snapshot().unwrap().check_statements().unwrap(), None);
@@ -446,7 +447,7 @@ fn checks_of_files_are_continued_as_far_as_the_files_are_the_same() {
     }
 }
 
-/// Writers go on while the history is corrected: each change is in the earlier history, or in the new one.
+/// Writers continue while the history is corrected. Each change goes to the earlier history or to the new one.
 #[test]
 fn a_writer_that_waits_changes_the_new_history() {
     let directory = harness::directory();

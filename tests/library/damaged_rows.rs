@@ -1,5 +1,5 @@
-//! A byte of a row that is not of a granule is changed: whoever reads the row is refused, and it is not
-//! passed on.
+//! If a byte of any row other than a granule's changes, every operation that reads the row fails, and the
+//! damage is not passed on.
 
 use accession::HistoryOptions;
 use accession::dataset::DatasetMetadata;
@@ -18,7 +18,7 @@ use harness::values::{stating, with_file};
 
 type TrialOfLastRow = (&'static str, fn(&World) -> Done);
 
-/// What reads the newest row of a history, or continues it.
+/// Operations that read the newest row of a history, or continue it.
 const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
     ("lookup", |world| {
         world.registry.snapshot()?.dataset(&name("dataset"))?;
@@ -79,7 +79,8 @@ fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
             assert!(text.contains(named), "{what} with {flip}: {text}");
             assert_eq!(stored(), before, "{what} with {flip}");
         }
-        // The index by identifier has followed the row, so nothing leads from the former one to it.
+        // If the identifier was changed, the index by identifier changed with it, so the original identifier
+        // does not find the row.
         let is_found = !flip.starts_with("identifier");
         let resolved = world.registry.snapshot().unwrap().periods(identifier, None, None);
         assert_eq!(resolved.is_err(), is_found, "resolve with {flip}");
@@ -107,7 +108,7 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
     Ok(())
 });
 
-/// Reads what is known of the files of a whole set.
+/// Reads the records of all files of a set.
 const FILES: TrialOfLastRow = ("files", |world| {
     let files = world.registry.files(&world.set(&latest()));
     Ok(files.collect::<accession::Result<Vec<_>>>().map(drop)?)
@@ -144,7 +145,7 @@ fn files_that_are_stored_out_of_order_are_found_and_not_read() {
     }
     assert!(world.registry.verify(&name("dataset")).unwrap().ok);
     assert_eq!(outcome_once(&world, FILES.1), None);
-    // The weaker checksum first, in a row with the right checksum: only the order is wrong.
+    // The weaker checksum first, in a row whose own checksum is correct: only the order is wrong.
     let sha_256 = [vec![3], vec![7; 32]].concat();
     let swapped = [vec![2 << 2, 8, 0, 0x62, 0, 0x62], sha_256].concat();
     let since = second(4).as_micros();
@@ -194,14 +195,14 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         snapshot.period(set.clone()).unwrap();
         assert_eq!(snapshot.periods(set.identifier(), None, None).unwrap().rows.len(), 1);
         assert_eq!(snapshot.warnings_of(&name("dataset")).unwrap(), []);
-        // The content of the record is unknown, and reading the record reports the damage.
+        // The contents of the dataset's record are unknown, and reading the record reports the damage.
         assert!(!url(&world) && snapshot.granule_url(&name("dataset")).unwrap().is_none());
         assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
         assert!(!world.registry.verify(&name("dataset")).unwrap().ok);
     }
 }
 
-/// A table, what happens to its rows, and what meets it.
+/// A table, the damage to its rows, and the operations that must report it.
 type Damage = (&'static str, &'static str, &'static [TrialOfLastRow]);
 
 const DAMAGES: &[Damage] = &[

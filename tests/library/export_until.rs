@@ -30,7 +30,8 @@ fn exported(registry: &Registry, until: Timestamp) -> accession::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// What an instance says about the dataset, whatever its name.
+/// The instances without the values that depend on the registry: the name of the dataset, the time of
+/// recording, and the end of the latest period.
 fn plain(instances: Vec<Instance>) -> Vec<Instance> {
     let last = instances.len();
     let of = |(at, instance): (usize, Instance)| Instance {
@@ -71,7 +72,7 @@ fn the_import_of_it_has_the_history_up_to_then() {
             assert_eq!(subsets.len(), of(&us, "us"));
         }
     }
-    // The whole history, and one that has no end yet.
+    // The whole history, whose last period has no end yet.
     let whole = instances(&us, &name("us"));
     let copy = new_registry();
     import_of(&copy, "copy", exported(&us, Timestamp::MAX).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What is known of the files of granules: what is stated, refused, listed, copied, reverted and verified.
+//! The records of granules' files: how they are added, rejected, listed, copied, reverted and verified.
 
 use harness::values::{AtTime, clock};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use harness::store::{new_registry, new_registry_in};
 /// A file of a granule: its path, its size, and a checksum whose bytes are all the same.
 type Stated<'a> = (&'a str, Option<u64>, Option<(Algorithm, u8)>);
 
-/// A granule with what is stated of its files.
+/// A granule with records of its files.
 fn entry(granule: &str, files: &[Stated<'_>]) -> ListingEntry {
     let granule_id = id(granule);
     let files = files.iter().map(|(path, size, sum)| {
@@ -32,7 +32,7 @@ fn entry(granule: &str, files: &[Stated<'_>]) -> ListingEntry {
     ListingEntry { content: Some(content), ..granule_id.into() }
 }
 
-/// A granule that is one file with this SHA-256.
+/// A granule of one file with this SHA-256.
 fn sha256(granule: &str, byte: u8) -> ListingEntry {
     entry(granule, &[(granule, None, Some((Algorithm::Sha256, byte)))])
 }
@@ -42,7 +42,7 @@ fn accepting(granules: u64) -> ChangeOptions {
     ChangeOptions::new().limits(Limits { max_replace, ..Limits::NONE })
 }
 
-/// States some files of granules, and leaves the others as they are known.
+/// Adds records of some files, and leaves the other records unchanged.
 fn add(
     registry: &Registry,
     at: i64,
@@ -84,7 +84,7 @@ fn set_of(registry: &Registry, dataset: &str, at: Option<i64>) -> Set {
     registry.snapshot().unwrap().select(&selection).unwrap().set
 }
 
-/// What is listed of a set, a line a file; the digest is that of the lines of the canonical list.
+/// The files of a set, one a line. The digest is that of the lines of the canonical list.
 fn listed(registry: &Registry, at: Option<i64>) -> Vec<String> {
     let set = set_at(registry, at);
     let files = registry.files(&set);
@@ -109,7 +109,7 @@ fn digest_of(list: &[u8]) -> Digest {
     Digest::from_bytes(Sha256::digest(list).into())
 }
 
-/// How many granules a change ingested, deleted, described and replaced.
+/// The number of granules that a change ingested, deleted, described and replaced.
 fn sides(applied: &ChangeReport) -> [u64; 4] {
     let instance = applied.instance().expect("something changed");
     [instance.ingested, instance.deleted, instance.described, instance.replaced]
@@ -129,7 +129,7 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
     for other in [
         sha256("A", 9),
         entry("A", &[("A", Some(8), None)]),
-        // The size counts for every algorithm.
+        // The size is compared, whatever the algorithm.
         entry("A", &[("A", Some(8), Some((Algorithm::Sha1, 1)))]),
     ] {
         for options in [ChangeOptions::default(), accepting(0)] {
@@ -139,7 +139,7 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
         }
     }
     assert_eq!(listed(&registry, None), ["A A 7 sha-256:01,md5:050505", "B B ? sha-256:02"]);
-    // What was known of the bytes goes, and what is stated stays; before it, what was known then.
+    // The new record replaces the earlier one, which is still returned for the time before the change.
     let rehearsed = accepting(1).dry_run(true);
     for options in [rehearsed, accepting(1)] {
         let applied = add(&registry, 4, [sha256("A", 9), sha256("B", 2)], options).unwrap();
@@ -147,7 +147,7 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
     }
     assert_eq!(listed(&registry, None), ["A A ? sha-256:09", "B B ? sha-256:02"]);
     assert_eq!(listed(&registry, Some(3)), ["A A 7 sha-256:01,md5:050505", "B B ? sha-256:02"]);
-    // The bytes from before need to be accepted, too.
+    // Restoring the earlier checksum must be accepted as well.
     assert!(add(&registry, 5, [sha256("A", 1)], ChangeOptions::default()).is_err());
     assert_verifies(&registry);
 }
@@ -158,7 +158,7 @@ fn a_limit_of_the_dataset_accepts_replacements_and_so_does_the_set_that_a_refusa
     add(&registry, 2, [sha256("A", 1)], ChangeOptions::default()).unwrap();
     let refused = add(&registry, 3, [sha256("A", 2)], ChangeOptions::default()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ContentContradicts);
-    // An identifier does not say which contents are meant, and the refusal names a digest.
+    // An identifier does not distinguish contents, so the error names a digest.
     let expecting = ChangeOptions::new().expect(refused.expect());
     assert!(matches!(refused.expect(), Some(Expected::Digest(_))));
     let rehearsed = add(&registry, 3, [sha256("A", 2)], expecting.clone().dry_run(true)).unwrap();
@@ -192,7 +192,7 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let some = || others(5).chain(ids[5..].iter().map(|granule| sha256(granule, 1)));
     let error = add(&registry, 2, some(), ChangeOptions::default()).unwrap_err().to_string();
     assert!(!error.contains("algorithm?"), "{error}");
-    // What a listing leaves as it is agrees, too.
+    // Granules that the listing leaves unchanged count as agreeing.
     let mut listing = ListingBuilder::new();
     some().for_each(|entry| listing.add(entry).unwrap());
     let listing = listing.finish();
@@ -278,7 +278,7 @@ fn an_import_counts_content_from_the_row_on() {
     };
     add("A", 1, EventKind::Ingested, Some(1));
     add("B", 1, EventKind::Ingested, None);
-    // Rows that begin where another one ends go on.
+    // If a row begins when the previous one ends, the granule stays held.
     add("A", 2, EventKind::Deleted, None);
     add("A", 2, EventKind::Ingested, Some(2));
     add("A", 3, EventKind::Deleted, None);
@@ -309,9 +309,9 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
         granules.ingest(entry(granule, &[whole, browse])).unwrap();
     }
     registry.change(&name("D"), &granules.at(second(1))).unwrap();
-    // A rewind from the middle, with what is known of all after it.
+    // A rewind from the middle, with the records of all granules after it.
     add(&registry, 2, [sha256(&ids[9_000], 7)], accepting(1)).unwrap();
-    // A granule of nearly as many files as it may have, each of which is a row of a table.
+    // A granule with nearly the maximum number of files, each of which is a row of a table.
     let paths: Vec<String> = (0..50_000).map(|n| format!("f/{n:05}")).collect();
     let ingest = |paths: &[String]| {
         let mut large = Change::new();

@@ -1,4 +1,4 @@
-//! The list of the checksums of a set, and its digest.
+//! The checksum list of a set, and its digest.
 
 use harness::values::AtTime;
 

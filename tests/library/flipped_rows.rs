@@ -1,5 +1,5 @@
-//! A byte of a granule row is changed: whatever reads the whole set, or writes what depends on it, is
-//! refused, and nothing is changed. `damaged_rows` has the other tables.
+//! If a byte of a granule row changes, every operation that reads the whole set, or writes values that depend
+//! on it, fails and changes nothing. `damaged_rows` tests the other tables.
 
 use harness::pulls::PullPolicy;
 use harness::values::{AtTime, clock};
@@ -18,20 +18,20 @@ use harness::history::{Plan, change, id, instances, name, now, plan, second};
 use harness::server::client;
 use harness::store::{is_on_server, new_registry, new_registry_in};
 
-/// Enough that a list has several pages, and is hashed on a thread of its own.
+/// Enough for a list of several pages that is hashed on another thread.
 const GRANULES: usize = 4_500;
 
-/// Which row is changed, and the byte: the granule keeps its place in the order.
+/// Which row is changed. The new byte leaves the position of the granule in the order unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flip {
-    /// Of a granule that is held from the first change on.
+    /// The row of a granule that has been held since the first change.
     Present,
-    /// Of a granule that was deleted by the second change.
+    /// The row of a granule that the second change deleted.
     Deleted,
 }
 
-/// A dataset of three instances, with two subsets that were cited of the first, and the manifest of the
-/// same dataset one change later.
+/// A dataset of three instances with two cited subsets of the first, and the manifest of the same dataset one
+/// change later.
 pub struct World {
     directory: tempfile::TempDir,
     pub path: PathBuf,
@@ -41,7 +41,7 @@ pub struct World {
     pub named: Set,
 }
 
-/// The result of something that reads or writes.
+/// The result of an operation.
 pub type Done = Result<(), Box<dyn std::error::Error>>;
 
 impl Flip {
@@ -90,7 +90,7 @@ impl World {
         World { directory, path, registry, later, patterns, named }
     }
 
-    /// Runs statements directly, and returns the first column of the rows of a query.
+    /// Executes SQL statements directly, and returns the first column of a query.
     pub fn sql(&self, statements: &str, query: Option<&str>) -> Vec<String> {
         if is_on_server() {
             let mut client = client(self.path.to_str().unwrap());
@@ -112,7 +112,7 @@ impl World {
         self.alter("granule", &update);
     }
 
-    /// Alters a table whose rows a server protects.
+    /// Alters a table whose rows are protected on a server.
     pub fn alter(&self, table: &str, update: &str) {
         let sql = match is_on_server() {
             true => format!(
@@ -161,7 +161,7 @@ impl World {
         Ok(())
     }
 
-    /// With the granules that the dataset would hold if nothing was damaged, without some of them.
+    /// A listing of the granules that the undamaged dataset would hold, without the given ones.
     fn listing(&self, without: &[usize]) -> Listing {
         let mut held = even(GRANULES);
         held.extend([1, 3].map(granule_id));
@@ -182,13 +182,13 @@ impl World {
     }
 
     pub fn export(&self) -> Done {
-        // It is proved before anything is returned.
+        // The set is verified before anything is returned.
         let exported = self.registry.export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
         Ok(manifest::write(&self.registry, &name("dataset"), None, &mut Vec::new())?)
     }
 
-    /// Into a directory that does not exist yet, or has the first changes.
+    /// Publishes into a directory that does not exist yet, or that contains the first changes.
     pub fn publish(&self, directory: &Path) -> Done {
         let published = self
             .registry
@@ -228,7 +228,8 @@ fn at_first() -> Selection {
     Selection::Dataset { name: name("dataset"), at: Some(first()) }
 }
 
-/// What is tried, whether it meets the row of a present and that of a deleted granule, and how it is done.
+/// An operation: its name, whether it must detect a damaged row of a present and of a deleted granule, and the
+/// function.
 type Trial = (&'static str, [bool; 2], fn(&World) -> Done);
 
 const TRIALS: &[Trial] = &[
@@ -303,7 +304,7 @@ const TRIALS: &[Trial] = &[
         world.registry.snapshot()?.preview_subset(&name("dataset"), None, &wanted)?;
         Ok(())
     }),
-    // What changes something comes last.
+    // Operations that change something come last.
     ("cite a subset of the past", [true, true], |world| {
         let wanted = SubsetMembers::Patterns(vec!["granule.00001*".parse()?]);
         world.registry.cite_subset(&name("dataset"), Some(first()), &wanted)?;
@@ -323,7 +324,7 @@ const TRIALS: &[Trial] = &[
     ("import", [true, true], World::import),
 ];
 
-/// Tries something twice, and returns the kind and the messages of its error.
+/// Runs an operation twice, and returns the kind and the messages of its error.
 pub fn outcome(world: &World, trial: fn(&World) -> Done) -> Option<(String, String)> {
     let run = || {
         let error = trial(world).err()?;
@@ -362,7 +363,8 @@ fn every_trial_meets_the_damage(flip: Flip) {
         assert_eq!(world.content(), before, "{what}");
     }
     assert!(!world.registry.verify(&name("dataset")).unwrap().ok, "`verify` finds it");
-    // Undone, everything works again; and what does not meet the row has always worked.
+    // After the repair, everything works again. Operations that do not read the damaged row work with the
+    // damage, too.
     world.rename(&damaged, &held);
     assert_eq!(world.content(), content);
     assert!(world.registry.verify(&name("dataset")).unwrap().ok);

@@ -1,7 +1,7 @@
-//! A dataset that was renamed is the same by each of its names, whatever is asked of it.
+//! Queries by any of the names of a renamed dataset have the same results.
 //!
-//! This test found that a subset was cited under the former name, and resolved by the present one
-//! only.
+//! This test found that a subset was cited under the former name, and could be resolved only by the present
+//! name.
 
 use harness::values::AtTime;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use harness::history::{History, POOL, cases, id, instances, name, second};
 use harness::store::new_registry;
 
-/// What is done to the dataset, whose names are used in this order.
+/// The names of the dataset, in the order in which it gets them.
 const NAMES: [&str; 3] = ["first", "second", "third"];
 
 #[derive(Debug, Clone)]
@@ -27,9 +27,9 @@ enum Step {
     Toggle(BTreeSet<usize>),
     /// Cites the granules that match a pattern, as of an earlier change.
     CitePattern(usize, usize),
-    /// Cites the first of the granules that are held.
+    /// Cites the first granule that is held.
     CiteNamed(usize),
-    /// Gives the dataset its next name, or its first one again.
+    /// Renames the dataset to its next name, or to its first name again.
     Rename,
 }
 
@@ -45,8 +45,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..12)
 }
 
-/// A registry with the dataset, which is called `third` in the end, and its model; and another
-/// dataset, which held the same sets before.
+/// A registry with the dataset, which is called `third` in the end, and its model. The registry has another
+/// dataset, which held the same sets earlier.
 fn registry_of(steps: &[Step]) -> (Registry, History) {
     let registry = new_registry();
     let (mut history, mut other) = (History::default(), History::default());
@@ -88,7 +88,7 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
             }
         }
     }
-    // In the end, the last name is the present one, and each of the others was given up.
+    // In the end, the last name is the present name, and all others were given up.
     while called != NAMES.len() - 1 || !is_renamed(&registry) {
         rename(called, (called + 1) % NAMES.len());
         called = (called + 1) % NAMES.len();
@@ -101,7 +101,7 @@ fn is_renamed(registry: &Registry) -> bool {
     former.len() == NAMES.len() - 1
 }
 
-/// What was returned, or the kind of the error: its message has the name that was asked for.
+/// The value, or the kind of the error. The message of the error contains the requested name.
 fn outcome<T: Debug>(result: accession::Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
@@ -116,8 +116,8 @@ fn held(registry: &Registry, selection: &Selection) -> accession::Result<Vec<Str
     granules.map(|granule| Ok(granule?.granule_id.to_string())).collect()
 }
 
-/// Every selection of the dataset by this name: as of each change, the moment before, a day, and by
-/// each identifier that it had or that another dataset had.
+/// Every selection of the dataset by this name: at each change, at the moment before, on a day, and by every
+/// identifier of this dataset or of another.
 fn selections(
     dataset: &DatasetName,
     history: &History,
@@ -135,7 +135,7 @@ fn selections(
     at.chain(by).collect()
 }
 
-/// Everything that can be asked of the dataset by a name.
+/// The results of every query by a name.
 fn answers(
     registry: &Registry,
     dataset: &DatasetName,
@@ -198,7 +198,7 @@ fn answers(
     answers
 }
 
-/// What would be changed by a name: dry runs, and a citation that is not saved.
+/// The results of changes by a name: dry runs, and a citation that is not saved.
 fn add_changes(
     registry: &Registry,
     dataset: &DatasetName,

@@ -1,5 +1,5 @@
-//! Runs every file of the fuzzer's corpus, including those that once failed, through the properties
-//! of its target, without the fuzzer and its compiler.
+//! Runs every file of the fuzzing corpus, including earlier failures, through the properties of its target,
+//! without the fuzzer and its compiler.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::properties;
 
 type Property = fn(&[u8]);
 
-/// The targets.
+/// The fuzz targets, with their properties.
 const PROPERTIES: [(&str, Property); 28] = [
     ("changes", properties::changes),
     ("checksums", properties::checksums),

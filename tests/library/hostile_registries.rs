@@ -1,4 +1,4 @@
-//! Untrusted registry files: a file that is marked as a registry must have the schema of one.
+//! Untrusted registry files: a file that is marked as a registry must have the schema of a registry.
 
 use harness::values::clock;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn registry_at(path: &Path) {
     registry_in("UTF-8", path);
 }
 
-/// The same in an encoding, which SQLite takes over when it writes the first page.
+/// The same registry in another encoding, which SQLite adopts when it writes the first page.
 fn registry_in(encoding: &str, path: &Path) {
     let connection = Connection::open(path).unwrap();
     connection.pragma_update(None, "encoding", encoding).unwrap();
@@ -39,7 +39,7 @@ fn registry_in(encoding: &str, path: &Path) {
     harness::seal::seal_rows(&connection);
 }
 
-/// A registry, altered with SQL as the sqlite3 shell could.
+/// A registry, altered with SQL as with the sqlite3 shell.
 fn altered(sql: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
@@ -48,7 +48,7 @@ fn altered(sql: &str) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// The error with which a file is refused. It is left as it is.
+/// Asserts that the file is rejected and unchanged, and returns the error.
 fn refused(path: &Path, kind: &str) -> String {
     let bytes = std::fs::read(path).unwrap();
     let error = Registry::open(path, clock()).err().unwrap();
@@ -59,7 +59,7 @@ fn refused(path: &Path, kind: &str) -> String {
 
 #[test]
 fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
-    // The last testing version wrote schema 10; the first had other tables under the number 1.
+    // The last testing version wrote schema 10. The first one used the number 1 for other tables.
     for (sql, what) in [
         ("PRAGMA user_version = 10", "it is schema 10, not 1"),
         ("ALTER TABLE instance DROP COLUMN recorded_by", "table instance is missing, or differs"),
@@ -134,8 +134,8 @@ fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
     }
 }
 
-/// SQLite decides by the SQL text of an object what it is, and reads the index here as one of the
-/// table of granules, although its pages are those of another table.
+/// SQLite infers the kind and table of an object from its SQL text. Here it reads the index as one of the table
+/// of granules, although its pages belong to another table.
 #[test]
 fn an_index_whose_kind_or_table_is_misstated_is_refused() {
     let indexes = "
@@ -151,7 +151,7 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
     for (stated, what) in [
         ("type = 'INDEX'", "the type of \"evil\" in its schema is \"INDEX\""),
         ("type = 'Index'", "the type of \"evil\" in its schema is \"Index\""),
-        // SQLite itself refuses these.
+        // SQLite itself rejects these.
         ("type = 'table', tbl_name = 'evil'", "malformed database schema (evil)"),
         ("tbl_name = 'theirs'", "malformed database schema (evil)"),
     ] {
@@ -161,8 +161,7 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
     }
 }
 
-/// The error for a file from somebody else, which is rejected as a registry, as a backup to restore, and as a
-/// primary.
+/// Asserts that the file is rejected as a registry, as a backup to restore and as a primary. Returns the error.
 fn refused_everywhere(path: &Path, kind: &str) -> String {
     let text = refused(path, kind);
     let target = path.with_file_name("restored.db");
@@ -207,7 +206,7 @@ fn a_file_with_a_virtual_table_is_refused_whatever_its_name_is() {
         let text = refused_everywhere(&path, "other-schema");
         assert!(text.contains("the added virtual table \"theirs\" runs code"), "{module}: {text}");
     }
-    // SQLite reads the text of an object in any letter case, and with comments; it writes it in one form.
+    // SQLite accepts the text of an object in any letter case and with comments. It writes only one form.
     for text in ["create virtual table", "CREATE/**/VIRTUAL TABLE", "CREATE  VIRTUAL TABLE"] {
         let (_directory, path) = altered(&format!(
             "CREATE VIRTUAL TABLE theirs USING fts4 (x);
@@ -237,7 +236,7 @@ fn a_name_with_a_nul_character_does_not_hide_an_object() {
     }
 }
 
-/// SQLite finds its own schema by this name, unless a table has it.
+/// SQLite finds its own schema by this name, unless a table has the same name.
 #[test]
 fn a_table_that_poses_as_the_schema_is_refused() {
     let (_directory, path) = altered(
@@ -273,7 +272,7 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
     }
 }
 
-/// A published identifier resolves although a field of the record of its dataset cannot be read.
+/// A published identifier resolves even if a field of its dataset's record is unreadable.
 #[test]
 fn identifiers_resolve_whatever_the_record_of_their_dataset_is() {
     let (_directory, path) =
@@ -319,7 +318,7 @@ fn other_objects_in_the_file_are_not_changed_and_never_run() {
 fn a_string_longer_than_what_is_known_of_files_is_not_read() {
     let long = "UPDATE instance SET note = printf('%.*c', 2200000, 'x')";
     let (_directory, path) = altered(long);
-    // An older file cannot be migrated with it.
+    // If the file has an older schema, already its migration fails.
     let error = match Registry::open(&path, clock()) {
         Ok(registry) => {
             let mut history = registry.history(&name("dataset"), &HistoryOptions::new());
@@ -335,7 +334,7 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
     registry_at(&path);
-    // The index is hidden while a row is added, and then restored.
+    // Hides the index while a row is added, and then restores it.
     let hidden = |sql: &str| {
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch(&format!("PRAGMA writable_schema = ON; {sql}")).unwrap();

@@ -1,4 +1,4 @@
-//! An import gives the same result as the changes one by one, and as the naive recomputation.
+//! An import has the same result as the changes one by one, and as the naive recomputation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use harness::history::{History, POOL, cases, name, now, plan, second, step};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
-/// The ids that each change toggles, by its number.
+/// The ids that each change toggles, by the number of the change.
 fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     let some = prop_oneof![
         3 => prop::collection::btree_set(0..POOL.len(), 1..4),
@@ -22,7 +22,7 @@ fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     prop::collection::vec(some, 1..20)
 }
 
-/// The history, and all of its events.
+/// The history, and all its events.
 fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
     let (mut history, mut events) = (History::default(), Vec::new());
     for (number, indices) in toggles.iter().enumerate() {
@@ -57,7 +57,7 @@ proptest! {
     ) {
         let (history, mut events) = history_of(&toggles);
         let part = second((part % (toggles.len() + 1)) as i64);
-        // A shuffle that is the same when a failing case is repeated.
+        // A shuffle that is repeatable when a failing case is repeated.
         events.sort_by_key(|event| {
             use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
@@ -74,7 +74,7 @@ proptest! {
         import(&registry, "whole", &events).unwrap();
         history.assert_matches(&registry, &name("whole"));
 
-        // The next change needs the checkpoints to be correct.
+        // The next change is only correct if the checkpoints are.
         let mut history = history;
         let next = history.toggle(&BTreeSet::from([POOL[toggles.len() % POOL.len()].as_str()]));
         history.change(&registry, &name("whole"), second(100), &next);
@@ -117,7 +117,7 @@ fn an_import_after_a_large_dataset_hashes_from_the_last_checkpoint() {
         event(second(2), EventKind::Ingested, "granule.99999"),
     ];
     let imported = import(&registry, "large", &events).unwrap();
-    // The first granule is held in both new instances, which are one run until the second change.
+    // Both new instances hold the first granule. They are one run until the second change.
     let is_checkpoint = |id: &String| accession::chain::Chain::is_checkpoint(id);
     let rows = granule_ids.iter().rev().position(is_checkpoint).unwrap() as u64;
     assert_eq!(
@@ -128,7 +128,7 @@ fn an_import_after_a_large_dataset_hashes_from_the_last_checkpoint() {
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
     let imported = import(&registry, "large", &events).unwrap();
     let behind = granule_ids.iter().rev().skip(10).position(is_checkpoint);
-    // One step up to the deleted granule, and from there one for each of the two instances.
+    // One step for each granule up to the deleted one. After it, one step for each of the two instances.
     assert_eq!(imported.effort.steps as usize, behind.unwrap() + 1 + 2 * (9 + 2));
     assert!(registry.verify(&name("large")).unwrap().ok);
 }
@@ -178,7 +178,7 @@ fn events_from_the_first_that_was_left_out_wait_for_the_next_import() {
         import.options = import.options.if_missing(IfMissing::Create);
         import
     };
-    // B, at 2, was left out by the reader.
+    // The reader left B out, which was ingested at second 2.
     let applied = registry.import(&name("dataset"), &file(Some(second(2)), 1)).unwrap();
     assert_eq!((applied.instances.len(), applied.left_out), (1, 2));
     assert_eq!(applied.instances[0].identifier, naive(["A"]));
@@ -203,6 +203,6 @@ fn an_import_checks_what_is_expected_at_a_time_without_events() {
     let refused = expecting(naive(["B"])).unwrap_err();
     assert_eq!(refused.kind().as_str(), "not-as-expected");
     history.assert_matches(&registry, &name("dataset"));
-    // There are no events at that time, so the identifier in force is that of the first change.
+    // There are no events at second 2, so the identifier in force is that of the first change.
     assert_eq!(expecting(naive(["A"])).unwrap().instances.len(), 1);
 }

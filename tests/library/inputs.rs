@@ -1,4 +1,4 @@
-//! Files that are not what they seem: each kind is read rightly or refused, in several spellings.
+//! Files that are not what they seem: each kind is read correctly or rejected, in several spellings.
 
 use accession::listing::InputFormat;
 use accession::{ErrorKind, Listing, ListingOptions};
@@ -15,7 +15,7 @@ fn ids(name: &str, text: &str) -> Result<Vec<String>, String> {
     listed(name, text, &ListingOptions::new())
 }
 
-/// Each text is refused as this kind.
+/// Asserts that each text is rejected with this kind of error.
 fn all_refused(kind: ErrorKind, texts: &[&str]) {
     for text in texts {
         let refused = ids("list.txt", text).err().unwrap_or_else(|| format!("accepted: {text:?}"));
@@ -33,7 +33,7 @@ fn directories_that_find_prints_before_what_is_in_them_are_left_out() {
     assert_eq!(ids.collect::<Vec<_>>(), ["./C", "./sub-1", "./sub/A", "./sub/deep/B"]);
     let warnings: Vec<String> = found.warnings().iter().map(ToString::to_string).collect();
     assert_eq!(warnings, ["list.txt: skipped 3 directories"]);
-    // Only a list of find has directories before what is in them; elsewhere `a` is found beside `a/c`.
+    // Only `find` prints a directory before its contents. Elsewhere, a file `a` may exist beside `a/c`.
     let other = listing("sub\nsub/A\n");
     let error = other.refuse_directories().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotAList);
@@ -90,7 +90,7 @@ fn lines_that_are_no_ids_are_refused_in_any_spelling() {
             "A.1.nc; B.2.nc; C.3.nc\n",
             "A_1.nc  A_2.nc\nA_3.nc  A_4.nc\nA_5.nc\n",
             "['A.nc', 'B.nc']\n",
-            // Checksums in an order that is not read, and lists to fetch.
+            // Checksums in an unsupported order, and lists of addresses to fetch.
             "A.nc 900150983cd24fb0d6963f7d28e17f72\nB.nc d41d8cd98f00b204e9800998ecf8427e\n",
             "https://x.example.org/A.nc 3 data/A.nc\n",
             "https://x.example.org/A.nc - data/A.nc\n",
@@ -103,7 +103,7 @@ fn other_spellings_of_what_is_no_list_are_refused_as_well() {
     all_refused(
         ErrorKind::NotAList,
         &[
-            // What other tools print of names, sizes and times.
+            // Output of other tools with names, sizes and times.
             ".rw-r--r-- 1.2k foo  2 Jan 03:04 A.nc\n",
             "A.nc    1234\nB.nc    99\n",
             "A.nc 1234\nB.nc 99\n",
@@ -116,7 +116,7 @@ fn other_spellings_of_what_is_no_list_are_refused_as_well() {
             "FOO   BAR\nBAR   FOO\n",
             ".\n├── A.nc\n└── sub\n    └── B.nc\n\n1 directory, 2 files\n",
             "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0= A.nc\n",
-            // Commands, and what they print.
+            // Commands, and their output.
             "wget https://x.example.org/A.nc\nwget https://x.example.org/B.nc\n",
             "rm -f A.nc\nrm -f B.nc\n",
             "upload: ./A.nc to s3://b/A.nc\nupload: ./B.nc to s3://b/B.nc\n",
@@ -230,7 +230,7 @@ fn a_checksum_list_is_read_in_any_spelling_and_file() {
             .collect();
         assert_eq!(checksums, [format!("md5:{MD5}")], "{text}");
     }
-    // Two characters are those of GNU coreutils: what follows is the path.
+    // GNU coreutils writes two characters before the path. All others belong to the path.
     assert_eq!(
         ids("x.md5", &format!("{MD5}  A\n{MD5}  B  C\n{MD5}  *C\n")),
         Ok(vec!["*C".into(), "A".into(), "B  C".into()])
@@ -242,7 +242,7 @@ fn a_checksum_list_is_read_in_any_spelling_and_file() {
         ("delivery.sha1", "A\nB\n"),
         ("SHA512SUMS", "A\nB\n"),
         ("x.md5", &format!("{MD5}   A\n{MD5}  B\n")),
-        // Checksums of another algorithm than the name says.
+        // Checksums of another algorithm than the file name says.
         ("x.sha256", &format!("{MD5}  A\n")),
         ("x.md5", &format!("{MD5}:A\n")),
         ("list.txt", &format!("A.nc , {MD5}\n")),
@@ -305,7 +305,7 @@ fn tables_are_read_with_a_preamble_without_a_header_and_by_rows() {
     ] {
         assert!(read(text, ListingOptions::new()).unwrap_err().starts_with("not-a-list"), "{text}");
     }
-    // A title of its own in each row is that of the row.
+    // If each row has its own title, it is the title of the granule, not of a collection.
     let rows: String = (0..11).map(|row| format!("G{row},title {row}\n")).collect();
     let titles = read(&format!("id,EntryTitle\n{rows}"), ListingOptions::new());
     assert_eq!(titles.unwrap().len(), 11);

@@ -1,4 +1,4 @@
-//! A change of more granules than are kept in memory.
+//! A change with more granules than are kept in memory.
 
 use accession::dataset::Withdrawn;
 use accession::{Change, Identifier, IfMissing};
@@ -8,7 +8,7 @@ use harness::history::{id, name, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
-/// About 37 MB in encoded form, of which at most 16 MiB are in memory.
+/// About 37 MB when encoded. At most 16 MiB of it are in memory.
 const GRANULES: usize = 300_000;
 
 /// An id of 100 bytes.
@@ -16,7 +16,7 @@ fn granule_id(number: usize) -> String {
     format!("granule.{number:06}.{}", "x".repeat(85))
 }
 
-/// The numbers in no order, each once, since 7,919 is prime.
+/// Each number once, in a scattered order: 7,919 is prime.
 fn shuffled() -> impl Iterator<Item = usize> {
     (0..GRANULES).map(|n| n * 7_919 % GRANULES)
 }
@@ -38,7 +38,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
     assert_eq!((instance.granules, applied.effort.steps), (GRANULES as u64, GRANULES as u64));
 
-    // The same change can be applied again, to another dataset.
+    // The same change can be applied again to another dataset.
     let again = registry.change(&name("again"), &change).unwrap();
     assert_eq!(again.instances[0].identifier, instance.identifier);
 

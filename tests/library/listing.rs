@@ -1,4 +1,4 @@
-//! Lists that the library reads itself: files in any format, directories, and streams.
+//! Listings that the library reads: files in any format, directories, and streams.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ use harness::store::new_registry;
 use harness::values::name;
 use sha2::{Digest, Sha256};
 
-/// Writes files below a directory, each with its path as its content.
+/// Writes files into a directory. The content of each file is its path.
 fn write(directory: &Path, paths: &[&str]) {
     for path in paths {
         let file = directory.join(path);
@@ -38,7 +38,7 @@ fn sizes(listing: &Listing) -> Vec<(String, Option<u64>)> {
     listing.files().unwrap().map(|granule| size(granule.unwrap())).collect()
 }
 
-/// Reading the directory fails with this kind of error, which names this entry.
+/// Asserts that reading the directory fails with this kind of error, and that the error names this entry.
 fn assert_refused(directory: &Path, kind: ErrorKind, entry: &Path) {
     let error = Listing::read(directory, &ListingOptions::new()).unwrap_err();
     assert_eq!((error.kind(), error.path()), (kind, Some(entry)), "{error}");
@@ -70,7 +70,7 @@ fn links_to_files_are_followed_and_links_to_directories_and_hidden_names_are_cou
     write(elsewhere.path(), &["target", "tree/c"]);
     symlink(elsewhere.path().join("target"), directory.path().join("d/link")).unwrap();
     symlink(elsewhere.path().join("tree"), directory.path().join("tree")).unwrap();
-    // It leads back to where it is.
+    // This link leads back to the directory itself.
     symlink("..", directory.path().join("d/up")).unwrap();
     let _socket = UnixListener::bind(directory.path().join("socket")).unwrap();
     let listing = read(directory.path());
@@ -78,7 +78,7 @@ fn links_to_files_are_followed_and_links_to_directories_and_hidden_names_are_cou
     assert_eq!(sizes(&listing), expected.map(|(id, size)| (id.to_owned(), Some(size))));
     let skipped = "skipped 3 hidden names, 2 links to directories, 1 special file";
     assert!(listing.warnings()[0].message.ends_with(skipped), "{:?}", listing.warnings());
-    // A directory may be named by a link.
+    // The directory can be named by a symbolic link.
     let link = elsewhere.path().join("link");
     symlink(directory.path(), &link).unwrap();
     assert_eq!(sizes(&read(&link)), sizes(&listing));
@@ -153,7 +153,7 @@ fn a_file_that_changes_before_it_is_hashed_is_an_error_that_names_it() {
     write(directory.path(), &["a", "b"]);
     let hashed = ListingOptions::new().checksums(Algorithm::Sha256);
     let mut files = DirectoryListing::open(directory.path(), &hashed, &Watcher::new()).unwrap();
-    // The directory was read already.
+    // The directory has already been read.
     let path = directory.path().join("b");
     fs::write(&path, "longer").unwrap();
     let error = files.find_map(Result::err).unwrap();

@@ -1,5 +1,5 @@
-//! The form of a log, down to the byte: a fixture pins it, the schema describes it, and the reader in
-//! the documentation, which shares no code with ours, reads it.
+//! The form of a log, down to the byte. A fixture pins it, the schema describes it, and the reader in the
+//! documentation, which shares no code with ours, reads it.
 
 use harness::values::AtTime;
 use std::io::Write;
@@ -20,9 +20,9 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A dataset with everything that a manifest can have: a change of several lines, producers' ids, a
-/// note and ids with characters that are escaped, a deletion and a return, fractions of a second,
-/// both kinds of cited subset, a record and a former name.
+/// A dataset with everything that a manifest can contain: a change of several lines, producers' ids, a note and
+/// ids with escaped characters, a deletion and a return, fractions of a second, both kinds of cited subset, a
+/// record and a former name.
 fn registry() -> Registry {
     let registry = new_registry();
     let us = name("US.FOOL2.002");
@@ -42,7 +42,7 @@ fn registry() -> Registry {
     registry.change(&us, &second_change.at(half)).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]).at(second(2))).unwrap();
 
-    // What is known of files: described, of several files and other algorithms, and replaced.
+    // Records of files: added later, of several files, with other algorithms, and replaced.
     let described = [
         with_file("granule.00009", "data/9.nc", Some(9), Some(sum(2))),
         with_file("granule.00009", "meta \"9\".xml", Some(1), None),
@@ -118,7 +118,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     let copy = new_registry();
     let imported = import_of(&copy, "US.FOOL2.003", text.clone()).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (5, 2));
-    // The former name is that of another registry; all else is the same.
+    // The former name belongs to another registry; everything else is the same.
     let again = written(&copy);
     let head = |text: &str| text.lines().last().unwrap().to_owned();
     let former = "\"former_names\":[\"US.FOOL2.002\"]";
@@ -131,7 +131,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
         text.strip_suffix(&(head(&text) + "\n"))
     );
 
-    // Once more: nothing is left to do.
+    // A second import has nothing to do.
     let imported = import_of(&copy, "US.FOOL2.003", text).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (0, 0));
 }
@@ -171,8 +171,7 @@ fn the_json_schema_describes_every_member_and_no_others() {
     }
 }
 
-/// Runs the reader in the documentation on a manifest. Returns whether it accepts it, and what it
-/// prints.
+/// Runs the reader in the documentation on a manifest. Returns whether it accepts the manifest, and its output.
 fn read_by_python(manifest: &str) -> (bool, String) {
     let page = std::fs::read_to_string(root().join("docs/reference/manifest.md")).unwrap();
     let program = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
@@ -184,7 +183,7 @@ fn read_by_python(manifest: &str) -> (bool, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A reader that refuses a line does not read the rest.
+    // A reader that rejects a line does not read the rest.
     let _ = child.stdin.take().unwrap().write_all(manifest.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = if output.status.success() { output.stdout } else { output.stderr };

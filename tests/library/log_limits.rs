@@ -1,4 +1,4 @@
-//! What a log may have is limited while it is read, and its lines have one form.
+//! The contents of a log are limited while it is read, and its lines have one form.
 
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
@@ -29,7 +29,7 @@ fn world_of(lines: &[String]) -> World {
     world
 }
 
-/// The error of reading a log with these lines.
+/// The error for a log with these lines.
 fn refused(lines: &[String]) -> String {
     let world = world_of(lines);
     let error = world.pull(0, FOLLOW).unwrap_err();
@@ -38,7 +38,7 @@ fn refused(lines: &[String]) -> String {
     error.to_string()
 }
 
-/// The line of a change that ingests A, without its check.
+/// The line of a change that ingests A, without its check value.
 fn line(ingested: &str, note: &str) -> String {
     let (at, identifier, digest) = (second(0), naive(["A"]), naive_digest(["A"]));
     format!(
@@ -55,7 +55,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
         other
     };
     let others = [
-        // The last one of two members wins in one parser, and the first in another.
+        // If a member occurs twice, some parsers return the last value, and others the first.
         replaced("\"A\"", "{\"granule\":\"B\",\"granule\":\"A\"}"),
         replaced("\"A\"", "{\"granule\":\"A\"}"),
         replaced("\"A\"", "{\"producer_granule\":\"a\",\"granule\":\"A\"}"),
@@ -84,7 +84,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
         assert!(error.contains("000000.jsonl:2: "), "{other}: {error}");
         assert!(said.iter().any(|it| error.contains(it)), "{other}: {error}");
     }
-    // The same line in its form is read.
+    // The same line in its canonical form is read.
     assert!(world_of(&[canonical]).pull(0, FOLLOW).unwrap().is_identical());
 }
 
@@ -113,7 +113,7 @@ fn control_characters_in_notes_and_metadata_are_refused() {
             format!("character 2 of the note is the control character {code}: remove it");
         assert!(error.contains(&expected), "{error}");
     }
-    // Nor is such a note entered, which would be in the log for ever.
+    // A change with such a note is rejected as well. Otherwise, the note would be in the log for ever.
     let mut change = Change::new();
     change.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     change.options = change.options.if_missing(IfMissing::Create).note("a\u{1b}b".to_owned());
@@ -164,10 +164,11 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
         let error = refused(&[line(&sums(count), "null")]);
         assert!(error.contains("\"A\" has more than 64 checksums"), "{error}");
     }
-    // The digest is that of a granule without files.
+    // 64 checksums are accepted. The line then fails only because its digest is that of a granule without
+    // files.
     let read = world_of(&[line(&sums(64), "null")]).pull(0, FOLLOW);
     assert_eq!(read.unwrap_err().kind(), ErrorKind::NotAsExpected);
-    // At the limit, it is read.
+    // Values at the limit are read.
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
     log.change(second(0), ["[\"A\"]", "[]"], &most, &["A"]);
@@ -199,7 +200,7 @@ fn what_no_mirror_could_read_is_not_recorded() {
     assert!(error.to_string().contains("4097 characters"), "{error}");
     noted.options = noted.options.note("ü".repeat(4_096));
     registry.change(&name("us"), &noted).unwrap();
-    // Those of a log can be longer.
+    // Notes of a log may be longer.
     let mut import = Import::new();
     let error = import.note(second(1), Some(&"n".repeat(64 * 1_024 + 1))).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
@@ -288,7 +289,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     let refused = state(vec![sum(64)], 65).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLong);
     assert!(refused.to_string().contains("65 checksums"), "{refused}");
-    // The granule is listed with one of them at a time.
+    // The granule is listed 65 times, each time with one of the checksums.
     let other = Registry::temporary(clock()).unwrap();
     let mut listing = ListingBuilder::new();
     (0..65).for_each(|n| listing.add(sum(n)).unwrap());
@@ -297,7 +298,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     let synced = other.sync(&name("us"), &listing, &options);
     let refused = synced.unwrap_err().to_string();
     assert!(refused.contains("\"A\" has more than 64 checksums"), "{refused}");
-    // The mirror has 64 checksums of its own, and the primary states another one.
+    // The mirror has 64 checksums of its own, and the primary has another one.
     let manifest = {
         let us = Registry::temporary(clock()).unwrap();
         harness::history::step(&us, "us", 0, ["A"], []);

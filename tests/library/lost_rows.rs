@@ -1,4 +1,4 @@
-//! The loss of a row from the file is detected: `flipped_rows` has the reads and writes that prove a set.
+//! A row that is lost from the file is detected. `flipped_rows` tests the reads and writes that verify a set.
 
 use crate::stored::{Stored, granule_id};
 use harness::history::{change, name, second};

@@ -1,4 +1,4 @@
-//! A pull takes the annotations of its primary over, of the sets that the mirror has, too.
+//! A pull copies the annotations of its primary, including those of sets that the mirror already had.
 
 use harness::values::{AtTime, clock};
 use std::io::Write;
@@ -18,7 +18,7 @@ use harness::store::new_registry;
 use harness::values::{stating, with_file};
 use harness::web_server::WebServer;
 
-/// An annotation of the change at a second, written at the minute of its number.
+/// Annotates the change at a second. The annotation is recorded at this minute.
 fn annotate(registry: &Registry, dataset: &str, at: i64, note: &str, minute: i64) {
     let recorded = Timestamp::from_micros(now().as_micros() + (minute - 60) * 60_000_000).unwrap();
     let at = Some(Moment::Instant(second(at)));
@@ -54,7 +54,7 @@ fn of(us: &Registry) -> Primary {
     primary_of(manifest_of(us, "us")).unwrap()
 }
 
-/// Where a primary is published.
+/// A primary, published in a directory and by a server.
 struct Published {
     us: Registry,
     directory: tempfile::TempDir,
@@ -109,7 +109,7 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         let annotation = instances(&mirror, &name("mirror"))[0].annotations[0].clone();
         assert_eq!((annotation.questionable, annotation.recorded_by), (true, None), "{kind}");
         assert_eq!(taken(&mirror, &open(&world), 12), 0, "{kind}");
-        // What was noted here stays, and a later annotation is of an earlier set.
+        // The mirror's own note stays. The later annotation of the primary belongs to an earlier set.
         annotate(&mirror, "mirror", 11, "of the mirror", 30);
         step(&world.us, "us", 2, ["B"], []);
         annotate(&world.us, "us", 1, "later", 2);
@@ -154,7 +154,7 @@ fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
     let primary = of(&us);
     assert_eq!(taken(&nightly, &primary, 20), 3);
     assert_eq!(notes(&nightly), [vec!["one"], vec![], vec!["one"], vec!["four"], vec![]]);
-    // Of the names of the last set, others were annotated, of which other bytes were known.
+    // The annotated instances have the names of the latest set, but not its recorded sizes.
     let new = new_registry();
     assert_eq!(taken(&new, &primary, 20), 0);
     annotate(&us, "us", 5, "five", 5);
@@ -170,7 +170,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     step(&mirror, "mirror", 5, ["A"], []);
     let own = stating([with_file("A", "A", Some(7), None)]);
     mirror.change(&name("mirror"), &own.at(second(6))).unwrap();
-    // The earlier instance has the digest of the primary.
+    // The earlier instance has the same digest as the primary.
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [vec!["incomplete"], vec![]]);
     let mirror = new_registry();
@@ -180,7 +180,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     mirror.change(&name("mirror"), &own.at(second(6))).unwrap();
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [["incomplete"]]);
-    // That nothing was changed is remembered, too.
+    // A pull that changes nothing is remembered, too.
     let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     std::fs::write(&path, manifest_of(&us, "us")).unwrap();
@@ -201,7 +201,7 @@ fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
     annotate(&us, "us", 2, "incomplete", 1);
     let manifest = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let before = instances(&mirror, &name("mirror"));
-    // One that cannot be read, and one of a change that there is not.
+    // An unreadable annotation, and one of a change that does not exist.
     for (from, to, expected) in [
         ("\"incomplete\"", "\"\"", "its note is empty"),
         ("2001-01-01T00:00:02Z", "2001-01-01T00:00:04Z", "us has no change at 2001"),

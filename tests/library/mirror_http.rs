@@ -1,4 +1,4 @@
-//! A mirror that reads its primary over real sockets: what it holds then, and what it costs.
+//! A mirror that reads its primary over real sockets: the resulting set, and the cost.
 
 use accession::{Identifier, Registry};
 
@@ -39,7 +39,7 @@ fn under_a_former_name_the_dataset_is_found() {
     assert!(pulled.is_identical());
     assert_eq!(pulled.before.primary.dataset, name("US.2"));
     assert_eq!(pulled.primary_renamed, Some(name("US.2")));
-    // Also where the head has not changed since.
+    // The new name is reported again, even if the head has not changed since.
     let again = world.pull(2, FOLLOW).unwrap();
     assert!(again.applied.instance().is_none() && again.primary_renamed == Some(name("US.2")));
     assert_eq!(World::held(&world.mirror, "mirror"), ["B", "C", "D", "E"]);

@@ -1,4 +1,4 @@
-//! A mirror whose primary is broken or hostile: what it reads is refused or resumed, and never wrong.
+//! Broken and hostile primaries: what a mirror reads is rejected or resumed, and never wrong.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use harness::listener::listen;
 use harness::primary_at_address::{HEAD, LOG, World, quick};
 use harness::pulls::FOLLOW;
 
-/// The bytes of a file of the primary: all with `TRUST`, and without it every seventh.
+/// The offsets in a file of the primary: all with `TRUST`, else every seventh.
 fn positions_of(world: &World, path: &str) -> impl Iterator<Item = usize> + use<> {
     (0..world.file(path).len()).step_by(if trust() > 1 { 1 } else { 7 })
 }
@@ -68,7 +68,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
         let world = World::small();
         world.server.misbehave(move |request, reply| {
             if request.path == path {
-                // Never silent for long, and 100 bytes a second at most.
+                // The server is never silent for long, and sends at most 100 bytes a second.
                 reply.pieces = is_slow.then_some((1, Duration::from_millis(10)));
                 reply.stall = (!is_slow).then_some((100, 2));
             }
@@ -79,7 +79,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow") == is_slow, "{message}");
     };
-    // At once, because each waits for its attempts.
+    // In parallel, because each pull makes several attempts.
     std::thread::scope(|scope| {
         for (path, is_slow) in [(HEAD, false), (LOG, false), (HEAD, true), (LOG, true)] {
             scope.spawn(move || give_up(path, is_slow));
@@ -87,7 +87,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
     });
 }
 
-/// Options with which a server may send nothing for so long.
+/// Options that allow a server to send nothing for this long.
 fn patient(timeout_seconds: u64) -> PrimaryOptions {
     PrimaryOptions { timeout_seconds: Some(timeout_seconds), ..PrimaryOptions::default() }
 }
@@ -97,7 +97,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
     for (pause, kind) in [(Duration::from_millis(10), "timeout"), (Duration::ZERO, "header")] {
         let site = listen(move |mut stream| {
             let mut piece = &b"HTTP/1.1 200 OK\r\nx: "[..];
-            // Until the client leaves.
+            // Until the client disconnects.
             while stream.write_all(piece).is_ok() {
                 piece = if pause.is_zero() { &[b'a'; 1_024] } else { b"a" };
                 std::thread::sleep(pause);
@@ -126,7 +126,7 @@ fn a_body_whose_framing_never_ends_is_given_up() {
             return;
         }
         let mut piece = &b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"[..];
-        // Trailers, until the client leaves.
+        // Sends trailers until the client disconnects.
         while stream.write_all(piece).is_ok() {
             piece = b"x: y\r\n";
             std::thread::sleep(Duration::from_millis(100));
@@ -147,7 +147,7 @@ fn a_server_that_breaks_after_each_line_and_is_slow_is_given_up() {
         step(&world.us, "us", at, [id.as_str()], []);
     }
     world.publish();
-    // A line of 200 bytes, every 100 ms: each time more is verified, but that is no progress.
+    // One line of 200 bytes every 100 ms. Each time more is verified, but that does not count as progress.
     world.server.misbehave(move |request, reply| {
         if request.path == LOG {
             let line = reply.body.iter().position(|byte| *byte == b'\n').unwrap();
@@ -200,7 +200,7 @@ fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
     let error = world.compare().err().unwrap();
     assert!(matches!(error.kind().as_str(), "unreachable" | "response"), "{error}");
     assert!(error.to_string().contains(LOG), "{error}");
-    // An address without a head is no dataset's.
+    // An address without a head is not the address of a dataset.
     for (path, kind) in [(HEAD, "address"), (LOG, "response")] {
         world.server.misbehave(move |request, reply| {
             if request.path == path {
@@ -255,7 +255,7 @@ fn the_limit_of_age_is_kept() {
     age("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
 }
 
-/// A log with a complete segment, and so with a compressed one.
+/// A log with one complete segment, which therefore exists in compressed form.
 fn large() -> World {
     let world = World::new();
     (0..9).for_each(|at| enlarge(&world.us, "us", at, 1_000));
@@ -284,7 +284,7 @@ fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() 
     });
     assert_eq!(world.compare().unwrap().1.len(), 9_000);
 
-    // Damaged or missing, the plain form is read.
+    // If the compressed form is damaged or missing, the plain form is read.
     for status in [200, 404] {
         world.server.misbehave(move |request, reply| {
             if request.path == zipped {
@@ -293,7 +293,7 @@ fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() 
         });
         assert_eq!(world.compare().unwrap().1.len(), 9_000);
     }
-    // Cut within, it goes on in the plain form.
+    // If the compressed form is cut off, reading continues in the plain form.
     world.server.misbehave(move |request, reply| {
         if request.path == zipped {
             reply.cut = Some(reply.body.len() / 2);
@@ -338,7 +338,7 @@ fn the_root_of_a_site_names_its_datasets() {
     let root = world.server.dataset("").replace("datasets//", "");
     let error = || world.compare_with(&quick(&root, PrimaryOptions::default())).err().unwrap();
     let refused = error();
-    // It does not help to try again later.
+    // A later attempt would not help.
     assert_eq!(refused.kind(), ErrorKind::Address);
     let expected = "head.json: the file does not exist: no dataset is published at this address";
     assert!(refused.to_string().ends_with(expected), "{refused}");
@@ -379,7 +379,7 @@ fn the_root_of_a_site_with_one_dataset_is_that_dataset() {
     show(links[0].to_owned());
     let of_root = || quick(&root, PrimaryOptions::default());
     assert!(world.compare_with(&of_root()).is_ok());
-    // One of several is named.
+    // With several datasets, one must be named.
     show(links.concat());
     assert!(world.compare_with(&of_root()).is_err());
     let options =

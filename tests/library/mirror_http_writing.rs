@@ -1,4 +1,4 @@
-//! A primary that changes and publishes while it is read: between any two requests of one pull.
+//! A primary that changes and publishes while it is read, between any two requests of a pull.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use harness::oracle::naive;
 use harness::primary_at_address::World;
 use harness::pulls::{FOLLOW, RESET};
 
-/// What happens at the primary after its response to one of the requests of a pull, counted from 0.
+/// What the primary does after its response to one request of a pull. Requests are counted from 0.
 #[derive(Debug, Clone)]
 struct Step {
     request: usize,
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Pull,
-    /// After it changed by itself.
+    /// After a change of its own.
     PullDiverged,
     Import,
 }
@@ -44,7 +44,7 @@ struct Writer {
     us: Registry,
     directory: PathBuf,
     history: History,
-    /// How many changes were published each time.
+    /// The number of changes that were published each time.
     published: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Writer {
         let plan = self.history.toggle(&ids);
         self.history.change(&self.us, &name("us"), second(seconds), &plan);
         if step.cites {
-            // What is held now: its first id.
+            // Cites the first id that is held now.
             let held = self.history.held();
             if let Some(first) = held.first() {
                 let pattern: Pattern = glob::Pattern::escape(first).parse().unwrap();
@@ -142,7 +142,7 @@ proptest! {
             };
             world.server.misbehave(|_, _| {});
             if !world.mirror.snapshot().unwrap().has_dataset(&name(dataset)).unwrap() {
-                // The primary was empty, and so is a mirror that does not exist.
+                // Nothing to compare: the primary was empty, so the mirror does not exist.
                 continue;
             }
             let writer = writer.lock().unwrap();
@@ -153,7 +153,7 @@ proptest! {
                 .collect();
             let mut possible = writer.published[since..].iter();
             let found = possible.find(|changes| match imported {
-                // The history itself.
+                // An import copies the history itself.
                 true => copied == identifiers[..**changes],
                 false => copied.last() == Some(&identifiers[**changes - 1]),
             });
@@ -162,7 +162,7 @@ proptest! {
             prop_assert!(World::held(&world.mirror, dataset).iter().eq(set));
             prop_assert!(world.mirror.verify(&name(dataset)).unwrap().ok);
             if imported {
-                // Subsets that were cited of the copied changes, and no others.
+                // Only subsets that were cited from the copied changes.
                 let until = *writer.history.sets.keys().nth(found - 1).unwrap();
                 let theirs = cited(&world.us);
                 let is_expected = |subset: &Subset| {
@@ -171,7 +171,7 @@ proptest! {
                 prop_assert!(cited(&world.mirror).iter().all(is_expected));
             }
         }
-        // At rest, all of it is copied.
+        // When the primary is at rest, everything is copied.
         writer.lock().unwrap().publish();
         world.import();
         prop_assert_eq!(
@@ -183,7 +183,7 @@ proptest! {
             prop_assert!(world.pull(9_000, RESET).unwrap().is_identical());
             world.server.served();
             prop_assert!(world.pull(9_001, FOLLOW).unwrap().is_identical());
-            // One request, for the head.
+            // A single request, for the head.
             prop_assert_eq!(world.server.served().len(), 1);
         }
     }

@@ -1,4 +1,4 @@
-//! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
+//! A mirror remembers the manifests that it read, and so detects older and rewritten ones.
 
 use harness::pulls::{FOLLOW, PullPolicy, RESET};
 use harness::values::{AtTime, clock};
@@ -85,7 +85,7 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
     mirror.pull(0, FOLLOW, COMMIT);
-    // Rewritten, but with the same set in the end.
+    // A rewritten history that ends with the same set.
     let other = [&["B"][..], &["A", "B", "C"]];
     let other: Vec<_> =
         other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
@@ -100,7 +100,7 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
     let pulled = mirror.pull(3, RESET, COMMIT);
     assert!(pulled.applied.instance().is_none() && pulled.is_identical());
     assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, MirrorStatus::Identical);
-    // An older state: what came after it is forgotten with a reset.
+    // An older state. A reset forgets what came after it.
     write_manifest(&mirror.path, &other[..1]);
     let pulled = mirror.pull(5, FOLLOW, COMMIT);
     assert_eq!((pulled.before.status, pulled.is_identical()), (MirrorStatus::Stale, false));
@@ -113,8 +113,8 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(20), ..ProptestConfig::default() })]
 
-    /// Two histories that share their beginning, each read up to some change: the status is that of a
-    /// comparison of the two lists.
+    /// Two histories with a common beginning, each read up to some change. The status is that of a comparison
+    /// of the two lists.
     #[test]
     fn stale_and_rewritten_are_naive(
         common in 0..4_usize,
@@ -180,13 +180,13 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     registry.pull(&name("mirror"), &primary, pulling.at(second(0))).unwrap();
     let file = |file: &str, is_default| (file.to_owned(), is_default, None);
     assert_eq!(sources(&mirror), [file("us.jsonl", true)]);
-    // A comparison, and a dry run, change no default.
+    // A comparison and a dry run do not change the default.
     mirror.path = first.with_file_name("other.jsonl");
     write_manifest(&mirror.path, &sets(&["A"]));
     mirror.compare();
     mirror.pull(1, FOLLOW, REHEARSE);
     assert_eq!(sources(&mirror), [file("other.jsonl", false), file("us.jsonl", true)]);
-    // Neither does a pull that was refused, which is remembered as a failure until the next success.
+    // Neither does a rejected pull. It is remembered as a failure until the next success.
     let diverged = [["X".to_owned()].into(), ["Y".to_owned()].into()];
     write_manifest(&mirror.path, &diverged);
     let reset = Mirror::new();
@@ -197,7 +197,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let refusal = refused.iter().find(|(_, _, failure)| failure.is_some()).unwrap();
     assert_eq!(refusal.2.as_deref(), Some("the mirror has diverged from the primary"));
     assert!(!refusal.1);
-    // One that is already identical is a pull all the same.
+    // A pull counts even if the mirror is already identical.
     mirror.path = first.with_file_name("other.jsonl");
     std::fs::remove_file(&mirror.path).unwrap();
     write_manifest(&mirror.path, &sets(&["A"]));
@@ -217,7 +217,7 @@ fn a_failed_attempt_is_remembered_until_the_next_success() {
     let fail = || {
         mirror.registry.remember_failed_attempt(&name("mirror"), &source, "no\nresponse").unwrap();
     };
-    // Neither a dataset nor a source is added by a failure.
+    // A failure adds neither a dataset nor a source.
     fail();
     assert!(!mirror.registry.snapshot().unwrap().has_dataset(&name("mirror")).unwrap());
     mirror.pull(0, FOLLOW, COMMIT);
@@ -242,8 +242,8 @@ fn pull_from(directory: &Path, mirror: &Registry) -> accession::Result<PullRepor
     pull_source(mirror, &Primary::from(directory.to_owned()))
 }
 
-/// The site's directory was named: a failure was stored nowhere, since the source was the directory of
-/// the dataset.
+/// The source was once the directory of the dataset. If the directory of the site was named, failures were not
+/// stored.
 #[test]
 fn a_site_is_remembered_as_it_was_named() {
     let (directory, _us) = site();
@@ -258,7 +258,7 @@ fn a_site_is_remembered_as_it_was_named() {
     assert_eq!(known()[0].failure.as_deref(), Some("it is gone"));
 }
 
-/// All segments were opened at once, so that a log of some 4 GiB had more than a process may open.
+/// All segments were once opened at the start, so a log of some 4 GiB exceeded the limit of open files.
 #[test]
 fn a_segment_is_opened_when_it_is_reached() {
     let (directory, us) = site();
@@ -276,7 +276,7 @@ fn a_segment_is_opened_when_it_is_reached() {
     assert_eq!(manifest_of(&us, "us"), manifest_of(&copy, "us"));
 }
 
-/// A directory was copied whole every night, and a file was read from its start.
+/// Once, a directory was copied whole every night, and a file was read from its start.
 #[test]
 fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
     let (directory, us) = site();
@@ -298,7 +298,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
         add(&format!("C{at}"), at);
         assert!(pull(10).unwrap().is_identical());
         add(&format!("D{at}"), at + 1);
-        // What was read before is not read again, so nobody notices that it is another.
+        // What was read before is not read again, so a change in it is not detected.
         let bytes = std::fs::read(damaged).unwrap();
         let mut other = bytes.clone();
         other[bytes.iter().position(|byte| *byte == b'A').unwrap()] = b'X';
@@ -308,7 +308,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
     }
 }
 
-/// What is beside a log is replaced before its head: a pull at that moment failed until the next night.
+/// The files beside a log are replaced before its head. A pull at that moment once failed until the next night.
 #[test]
 fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let (directory, us) = site();
@@ -318,7 +318,8 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let selection = Selection::Dataset { name: name("us"), at: None };
     us.annotate(&selection, &note).unwrap();
     publish_all(&us, directory.path()).unwrap();
-    // A head that announces one annotation, and then the file with two, before its head.
+    // First a head that announces one annotation. Then the file with two annotations is written, and its head
+    // last.
     let announced = std::fs::read(&head).unwrap();
     assert_ne!(before, announced);
     let note = NewAnnotation::new("again").unwrap();
@@ -327,7 +328,7 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let latest = std::fs::read(&head).unwrap();
     let annotations = directory.path().join("datasets/us/annotations.jsonl");
     let both = std::fs::read(&annotations).unwrap();
-    // The first line of the file is another one, as after a dataset took the name.
+    // The first line of the file differs, as it does after another dataset took the name.
     let other: Vec<u8> = both.iter().map(|byte| if *byte == b'i' { b'I' } else { *byte }).collect();
     std::fs::write(&annotations, &other).unwrap();
     std::fs::write(&head, &announced).unwrap();
@@ -481,7 +482,7 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     let named = |path: &Path, options: &PrimaryOptions| {
         kind(pulled(Ok(Primary::from(path.to_owned()).with_options(options.clone()))))
     };
-    // After decompression, although the compressed file is shorter.
+    // The limit applies to the decompressed bytes, although the compressed file is shorter.
     assert!(gzip(&manifest).len() + 1 < manifest.len());
     for (max_bytes, expected) in [(most, None), (most - 1, Some(ErrorKind::TooManyBytes))] {
         let options = PrimaryOptions { max_bytes: Some(max_bytes), ..PrimaryOptions::default() };
@@ -495,7 +496,7 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
         assert_eq!(named(&www, &options), expected);
         assert_eq!(named(&at("us.db"), &options), expected);
     }
-    // The time of publication is that at which the file was written last.
+    // The time of publication is the time at which the file was last written.
     let options = PrimaryOptions { max_age_seconds: Some(3_600), ..PrimaryOptions::default() };
     let files = [at("us.jsonl"), at("us.jsonl.gz"), www.join("datasets/us/head.json")];
     let places = [at("us.jsonl"), at("us.jsonl.gz"), www.clone()];

@@ -1,4 +1,4 @@
-//! Properties of mirrors, for random histories; and manifests that were altered.
+//! Properties of mirrors with random histories, and altered manifests.
 
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
     history
 }
 
-/// Reads a manifest as a mirror does that has nothing yet, and as an import: both refuse it, or none.
+/// Reads a manifest into an empty mirror and by an import. Either both reject it, or none.
 fn read(bytes: Vec<u8>) -> accession::Result<()> {
     let mirror = new_registry();
     let primary = primary_of(bytes.clone())?;
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(counts.matched, held.intersection(&theirs_now).count() as u64);
         prop_assert_eq!(counts.only_right as usize, missing.len());
         prop_assert_eq!(counts.only_left as usize, unexpected.len());
-        // Each once, in canonical order.
+        // Each granule once, in canonical order.
         prop_assert!(listed.iter().eq(missing.union(&unexpected)));
 
         let ours_now = *identifiers(&here).last().unwrap();
@@ -105,7 +105,7 @@ proptest! {
         };
         prop_assert_eq!(found.status, status);
 
-        // Without a reset, only a mirror that follows its primary is changed.
+        // Without a reset, a pull changes a mirror only if it follows its primary.
         let before = found;
         let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
         let expect = Expected::Identifier(before.primary.identifier);
@@ -164,7 +164,7 @@ fn every_line_that_is_altered_truncated_or_misplaced_is_named() {
     let owned = || lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
     for at in 0..lines.len() {
         let location = format!("us.jsonl:{}: ", at + 1);
-        // A character of each line, whichever it is.
+        // Replaces up to 37 characters of each line, one at a time.
         for byte in (0..lines[at].len()).step_by(lines[at].len() / 37 + 1) {
             let mut altered = owned();
             let changed = if lines[at].as_bytes()[byte] == b'0' { "1" } else { "0" };
@@ -192,7 +192,7 @@ fn every_line_that_is_altered_truncated_or_misplaced_is_named() {
 fn a_wrong_identifier_with_correct_checks_is_found_by_recomputing() {
     let (_, bytes) = large();
     let text = String::from_utf8(bytes).unwrap();
-    // As somebody would write it who has the format right, and one id wrong.
+    // A forger who knows the format writes one wrong id, with correct checks.
     let forged = resealed(&text, |body| body.replace("00123", "00123a"));
     let refused = read(forged).unwrap_err();
     assert_eq!(refused.kind().as_str(), "not-as-expected");

@@ -1,4 +1,4 @@
-//! Which mirrors a pull changes, and which record a new mirror gets.
+//! Which mirrors a pull changes, and which metadata a new mirror gets.
 
 use accession::file::{Algorithm, Checksum, Content};
 use accession::mirror::{MirrorStatus, Primary, PullOptions, PullReport};
@@ -108,7 +108,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     assert!(follow(10).is_identical());
     let source = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0);
     assert_eq!((source().changes, source().timestamp), (2, Some(second(2))));
-    // The dataset is remembered, since the primary may get others.
+    // The dataset is remembered, since the primary may get other datasets.
     assert_eq!(source().pull_options.unwrap().primary_dataset, Some(name("us")));
     let backup = directory.path().join("older.db");
     us.back_up(&backup).unwrap();
@@ -117,7 +117,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     assert_eq!(source().changes, 3);
     assert_eq!(follow(12).before.status, MirrorStatus::Identical);
     drop(us);
-    // An older state of it, and then another history; each night says so.
+    // An older state of the primary, and then a different history. Each nightly run reports it.
     std::fs::copy(&backup, &path).unwrap();
     for at in 13..15 {
         let pulled = follow(at);
@@ -135,7 +135,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     assert_eq!(follow(18).before.status, MirrorStatus::Identical);
 }
 
-/// What is stated of the file of granule A: `s1` is a SHA-256, `x1` a SHA-512, `m1` an MD5, `7` a size.
+/// A record of the file of granule A: `s1` is a SHA-256, `x1` a SHA-512, `m1` an MD5, `7` a size.
 fn stated(text: &str) -> Change {
     let entries = text.split(' ').map(|word| {
         let algorithm = match &word[..1] {
@@ -152,7 +152,7 @@ fn stated(text: &str) -> Change {
     stating([ListingEntry { content: Some(content), ..id("A").into() }])
 }
 
-/// What is known of A, as it is stated.
+/// The record of A, in the same form.
 fn known(registry: &Registry) -> String {
     let snapshot = registry.snapshot().unwrap();
     let latest = Selection::Dataset { name: name("mirror"), at: None };
@@ -175,14 +175,15 @@ fn known(registry: &Registry) -> String {
     words.join(" ")
 }
 
-/// What happens, one after another: the primary or the mirror states something, or the primary deletes the
-/// granule or has it again; its log is set aside; or the mirror is pulled, from the log that was set aside or
-/// from the present one: with which status, and what is known then (`!` means that it is not identical).
+/// Steps in order. `us` or `here`: the primary or the mirror records something. `us -` and `us +`: the primary
+/// deletes the granule, and ingests it again. `aside`: the primary's log is set aside. `pull` or `older`: the
+/// mirror is pulled from the present log or from the one set aside, with this status and resulting record (`!`
+/// means not identical).
 const NIGHTS: &[&[&str]] = &[
-    // What the digest leaves out is pulled, too, and again.
+    // Records that the digest does not cover are pulled as well, and again.
     &["us s1", "pull behind s1", "us m1 7", "pull identical s1 m1 7", "pull identical s1 m1 7"],
     &["us s1 m1 7", "pull behind s1 m1 7", "us 8", "pull behind 8", "us 7", "pull behind 7"],
-    // An older log takes nothing back, and one that goes on is followed.
+    // An older log reverts nothing. One that continues is followed.
     &[
         "us s1",
         "us s2",
@@ -194,7 +195,7 @@ const NIGHTS: &[&[&str]] = &[
     ],
     &["us s1", "us s2", "aside", "pull behind s2", "us s3", "pull behind s3", "older ahead !s3"],
     &["us s1", "pull behind s1", "us s2", "us s3", "pull behind s3"],
-    // What was found out here stays beside what the primary adds, and contradicts it.
+    // The mirror's own checksums stay beside those that the primary adds, and can contradict them.
     &["us s1", "pull behind s1", "here m1", "us x1", "pull identical x1 s1 m1"],
     &[
         "us s1",
@@ -205,10 +206,10 @@ const NIGHTS: &[&[&str]] = &[
         "us s3",
         "pull behind s3",
     ],
-    // Bytes that the primary replaced are those that were known here, or not.
+    // The checksum that the primary replaced is the one that the mirror recorded itself, or a different one.
     &["here s1", "us s1", "us s2", "us s3", "pull behind s3"],
     &["here s9", "us s1", "us s2", "pull other-content !s9", "pull other-content !s9"],
-    // A granule that was deleted and came back has what it came back with.
+    // A granule that was deleted and ingested again has the record of the second ingest.
     &["us s1", "pull behind s1", "us -", "us +", "us s2", "pull behind s2"],
     &["us s1", "pull behind s1", "us -", "us +", "pull identical "],
 ];

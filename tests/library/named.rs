@@ -1,4 +1,4 @@
-//! Datasets by their DOI, identifiers by their first digits, and what comes close.
+//! Datasets by DOI, identifiers by their first digits, and suggestions of similar names.
 
 use accession::history::{FoundPeriod, GranuleQuery, IdentifierPrefix};
 use accession::{ErrorKind, SubsetMembers};
@@ -40,7 +40,7 @@ fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
 
 #[test]
 fn several_identifiers_that_begin_alike_are_named() {
-    // The identifiers of these two granules, which a search found, begin with the same eight digits.
+    // The identifiers of these two granules, found by a search, begin with the same eight digits.
     let registry = new_registry();
     for (at, granule_id) in ["granule.9733", "granule.37070"].into_iter().enumerate() {
         step(&registry, &format!("D{at}"), 0, [granule_id], []);
@@ -71,7 +71,7 @@ fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
     ] {
         step(&registry, dataset, at, [granule_id], []);
     }
-    // Deleted and ingested again: two periods.
+    // Deleted and ingested again, which makes two periods.
     step(&registry, "B", 4, [], ["AA"]);
     step(&registry, "B", 5, ["AA"], []);
     let found = |prefix: &str, limit: u32| {

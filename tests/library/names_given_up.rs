@@ -1,4 +1,4 @@
-//! A name that a dataset gave up goes to another one only when the first is withdrawn.
+//! A name that a dataset gave up can go to another dataset only if the first one is withdrawn.
 
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
@@ -47,11 +47,11 @@ fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
         assert_eq!(error.kind(), ErrorKind::DatasetExists);
         assert!(error.to_string().contains("wrong is withdrawn"), "{error}");
     }
-    // A present name is refused even then.
+    // The present name of a dataset is rejected even then.
     registry.withdraw_dataset(&name("wrong"), "wrong").unwrap();
     let error = rename(&registry, "new", "wrong").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DatasetExists);
-    // Without --create, the name still leads to the one that is withdrawn.
+    // Without --create, the name still leads to the withdrawn dataset.
     let mut refused = change(["C"], []);
     refused.options = refused.options.if_missing(IfMissing::Fail);
     let error = registry.change(&name("name"), &refused.at(second(2))).unwrap_err();
@@ -67,14 +67,14 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     assert_eq!(found(&registry, "name"), led("name", &["new"]));
     assert_eq!(found(&registry, "new"), led("name", &["new"]));
     assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
-    // The first one cannot have it back, also not when it is reinstated.
+    // The first dataset cannot have the name back, even after it is reinstated.
     registry.reinstate_dataset(&name("wrong")).unwrap();
     assert_eq!(rename(&registry, "wrong", "name").unwrap_err().kind(), ErrorKind::DatasetExists);
-    // Given up again, it leads to the dataset that gave it up last.
+    // If the name is given up again, it leads to the dataset that gave it up last.
     rename(&registry, "name", "later").unwrap();
     assert_eq!(found(&registry, "name").0, "later");
     assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
-    // A copy says the same, and the registry verifies.
+    // A copy has the same names, and the registry verifies.
     let directory = harness::directory();
     let path = directory.path().join("copy.db");
     registry.copy_with_payment_ids_to(&path).unwrap();
@@ -82,7 +82,7 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     for asked in ["name", "new", "wrong", "later"] {
         assert_eq!(found(&copy, asked), found(&registry, asked));
     }
-    // A change creates a dataset of that name.
+    // A change creates a dataset with that name.
     registry.withdraw_dataset(&name("later"), "wrong").unwrap();
     let applied = registry.change(&name("name"), &change(["C"], []).at(second(2))).unwrap();
     assert!(applied.created_dataset);
@@ -100,7 +100,7 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
         let options = PullOptions::new().if_missing(if_missing);
         registry.pull(&name("name"), &primary, options.at(second(2)))
     };
-    // The name leads to a dataset that holds something else, until that is withdrawn.
+    // The name leads to a dataset that holds something else, until that dataset is withdrawn.
     assert_eq!(follow(IfMissing::Create).unwrap().before.status, MirrorStatus::Diverged);
     registry.withdraw_dataset(&name("wrong"), "wrong").unwrap();
     assert_eq!(follow(IfMissing::Fail).unwrap_err().kind(), ErrorKind::Withdrawn);
@@ -120,7 +120,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
         step(&registry, dataset, at, [id], []);
     };
     ["A", "other"].iter().for_each(|dataset| add(dataset, 1, dataset));
-    // More than a segment.
+    // More than one segment.
     (2..11).for_each(|at| enlarge(&registry, "A", at, 1_000));
     let run = || -> Vec<(String, u64)> {
         let published = published(&registry, www).unwrap().into_iter();
@@ -141,7 +141,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     assert!(run().iter().all(|(_, new)| *new == 0));
     let rows = verified(&registry, www);
     assert!(rows.iter().all(|row| row.ok), "{rows:?}");
-    // A history of the same name that no other dataset has is still refused, and only it.
+    // If no dataset has the published history, the dataset of that name is still rejected, and only that one.
     let older = new_registry();
     for (dataset, id) in [("A", "X"), ("other", "other")] {
         step(&older, dataset, 1, [id], []);

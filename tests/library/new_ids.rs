@@ -1,5 +1,5 @@
-//! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
-//! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
+//! An id that begins with a byte order mark or with `./` is rejected when it is ingested, since its own listing
+//! would not reproduce it. An id recorded before that rule is still found, exported and deleted.
 
 use accession::ErrorDetail;
 use accession::{
@@ -63,7 +63,8 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
     }
 }
 
-/// A registry with such ids from before the rule: "a" stands for a byte order mark, and "b" for `./`.
+/// A registry with ids recorded before the rule. In the first change, "a" stands for a byte order mark, and "b"
+/// for `./`.
 fn from_before(directory: &std::path::Path) -> Registry {
     let path = directory.join("accession.db");
     let registry = Registry::create(&path, clock()).unwrap();
@@ -103,7 +104,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let exported: String = exported.map(|it| format!("{:?}", it.unwrap())).collect();
     assert!(exported.contains("./x") && exported.contains("\\u{feff}x"), "{exported}");
     registry.back_up(&directory.path().join("copy.db")).unwrap();
-    // A listing that has it still leaves it as it is.
+    // A listing that still contains such an id leaves it unchanged.
     let mut listing = ListingBuilder::new();
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();

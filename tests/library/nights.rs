@@ -1,4 +1,4 @@
-//! Listings that replace the set of a dataset: what is refused, what is confirmed, and what came back.
+//! Listings that replace the set of a dataset: rejected and confirmed listings, and granules that came back.
 
 use accession::dataset::DatasetMetadata;
 use accession::dataset::SharedDoi;
@@ -35,7 +35,7 @@ fn sync(
     registry.sync(&name("D"), listing, &options).map_err(|error| error.kind())
 }
 
-/// The warning of a sync that granules came back, and when they had been deleted.
+/// The warning of a sync that granules came back, and the time at which they had been deleted.
 fn came_back(report: &ChangeReport) -> Option<(String, Timestamp)> {
     let warnings = report.warnings(&name("D"), now());
     let warning = warnings.into_iter().find(|it| it.kind == WarningKind::CameBack)?;
@@ -56,13 +56,13 @@ fn registry() -> Registry {
 #[test]
 fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_month() {
     let (registry, limits) = (registry(), Limits::NONE);
-    // The time is checked before the guard.
+    // The time is checked before the limits.
     let early = sync(&registry, &ids(0..9), Limits::default(), Some(day(0)));
     assert_eq!(early, Err(ErrorKind::NotAfterLast));
     let sync_at = |numbers: &mut dyn Iterator<Item = u32>, night: i64| {
         came_back(&sync(&registry, &ids(numbers), limits, Some(day(night))).unwrap())
     };
-    // The last 46 are missing for two nights, then 40 of them are back, after 30 new ones.
+    // The last 46 are missing for two nights. Then 40 of them are back, after 30 new granules.
     assert_eq!(sync_at(&mut (0..889), 1), None);
     assert_eq!(sync_at(&mut (1..889), 2), None);
     let expected = |granules: &str, of: i64, are: &str| {
@@ -70,7 +70,7 @@ fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_
     };
     let back = sync_at(&mut (1..929).chain(9_000..9_030), 3);
     assert_eq!(back, expected("40 granules that were", 1, "are"));
-    // Of several deletions, the one that took most.
+    // If there were several deletions, the warning names the largest.
     let back = sync_at(&mut (0..935).chain(9_000..9_030), 4);
     assert_eq!(back, expected("6 granules that were", 1, "are"));
     assert_eq!(sync_at(&mut (0..934), 5), None);
@@ -122,7 +122,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     }
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
     assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), ..Limits::default() }));
-    // Nobody else sees them.
+    // The limits are not public.
     let public =
         registry.public_view(DatasetFilter::All).snapshot().unwrap().dataset(&name("D")).unwrap();
     assert_eq!(public.limits, None);
@@ -145,7 +145,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let options = ChangeOptions::new().dry_run(true).at(day(1));
     registry.sync(&name("D"), &listing, &options).unwrap();
     assert_eq!(confirmed().as_ref(), Some(&of_first));
-    // The time of the last change is a retry; an earlier one is not.
+    // The time of the latest change is a retry; an earlier time is not.
     assert_eq!(
         sync(&registry, &listing, Limits::default(), Some(day(-1))),
         Err(ErrorKind::NotAfterLast)
@@ -158,7 +158,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
         assert_eq!((confirmed.recorded, confirmed.granules), (day(night), 935));
         assert_eq!(confirmed.recorded_by.as_deref(), Some("somebody"));
     }
-    // A time that is not believed is not recorded.
+    // An implausible time is not recorded.
     let later: Timestamp = "2029-01-01T00:00:00Z".parse().unwrap();
     confirmed_clock(&registry).change(&name("D"), &change(["NOW"], [])).unwrap();
     let mut with_now = builder(0..935);
@@ -187,16 +187,16 @@ fn a_change_is_back_dated_if_it_is_late_in_a_dataset_that_is_recorded_promptly()
         assert_eq!(warned, changed.is_back_dated);
         warned
     };
-    // A history that is built afterwards, in which everything is late.
+    // A history that is recorded afterwards, with every change late.
     assert!(!is_back_dated(&registry, "A", day(0)));
     assert!(!is_back_dated(&registry, "B", day(1)));
-    // More than an hour is not prompt.
+    // A delay of more than an hour is not prompt.
     assert!(!is_back_dated(&registry, "C", before(HOUR + 1)));
     let later = |hours: i64| registry.with_clock(Clock::fixed(before(-hours * HOUR)));
     assert!(!is_back_dated(&later(100), "D", before(0)));
-    // From here on, it is followed as it changes.
+    // Since this change, the dataset has been recorded as it changes.
     assert!(!is_back_dated(&later(100), "E", before(-100 * HOUR + HOUR)));
-    // 48 hours are an everyday delay, and a microsecond more is not.
+    // A delay of 48 hours is common. One microsecond more is back-dated.
     assert!(!is_back_dated(&later(148), "F", before(-100 * HOUR)));
     assert!(is_back_dated(&later(149), "G", before(-101 * HOUR + 1)));
     // A change that only describes files keeps the identifier.
@@ -247,7 +247,7 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
             Err(kind) => {
                 assert_eq!(kind, ErrorKind::TooManyDeletions);
                 refused.push(night.as_str());
-                // Of these, only the retirement of a collection was right.
+                // The only one of these deletions that was right is the retirement of a collection.
                 if night != "2025-04-15" {
                     continue;
                 }
@@ -281,10 +281,10 @@ fn a_citation_of_now_warns_if_no_listing_confirmed_the_set_for_a_month() {
     // The next listing changes nothing.
     sync(&registry, &ids(0..935), Limits::default(), Some(day(40))).unwrap();
     assert_eq!([70, 71].map(|days| warns("D", day(days))), [false, true]);
-    // It was in force at that time for certain, and no longer.
+    // The set was certainly in force at that time, and is not any more.
     sync(&registry, &ids(0..936), Limits::default(), Some(day(90))).unwrap();
     assert!(!warns("D", day(71)));
-    // A dataset of which no listing was recorded is complete.
+    // A dataset without recorded listings counts as complete.
     registry.change(&name("OTHER"), &change(["A"], []).at(day(0))).unwrap();
     assert!(!warns("OTHER", now()));
 }

@@ -1,4 +1,4 @@
-//! Long work is reported to an observer, and a token cancels it.
+//! An observer follows long work, and a token cancels it.
 
 use harness::values::{AtTime, clock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use harness::history::{History, change, id, name, plan, second};
 
 const GRANULES: usize = 20_000;
 
-/// Cancels one work after this many things.
+/// Cancels one kind of work after this many items.
 struct Limit {
     work: Work,
     things: u64,
@@ -60,12 +60,12 @@ impl Observer for Limit {
     }
 }
 
-/// The registry with a limit.
+/// The registry, observed and cancelled by a limit.
 fn limited(registry: &Registry, limit: &Arc<Limit>) -> Registry {
     registry.observed_by(limit.clone()).cancelled_by(&limit.token)
 }
 
-/// A registry that holds the even numbers, and the history with which it is compared.
+/// A registry that holds the even numbers, and its model.
 fn registry() -> (Registry, History) {
     let registry = Registry::temporary(clock()).unwrap();
     let mut history = History::default();
@@ -129,7 +129,7 @@ fn each_part_of_the_work_is_reported() {
     for (job, work, times) in jobs {
         let limit = Limit::of(work, u64::MAX);
         job(&limited(&registry, &limit)).unwrap();
-        // All but the remainder after the last multiple of 4,096.
+        // Progress covers everything but the remainder after the last multiple of 4,096.
         let done = limit.done.load(Ordering::SeqCst);
         let all = times * GRANULES as u64;
         assert!(done <= all && all - done < 4_096, "{work:?}: {done} of {all}");
@@ -137,7 +137,7 @@ fn each_part_of_the_work_is_reported() {
     }
 }
 
-/// Notes what is begun; one work must end before the next begins.
+/// Records the kinds of work as they begin. Each must end before the next begins.
 #[derive(Default)]
 struct Phases {
     begun: Mutex<Vec<Work>>,

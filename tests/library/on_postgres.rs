@@ -1,6 +1,5 @@
-//! The tests of the library once more, on PostgreSQL and on Citus: from the same source, in a
-//! process of their own, against a server that is started for them, and against the cluster of
-//! `ACCESSION_TEST_CITUS`.
+//! Runs the tests of the library again in other processes, on PostgreSQL and on Citus. PostgreSQL is a server
+//! that is started for them, and Citus the cluster of `ACCESSION_TEST_CITUS`.
 
 use harness::values::clock;
 use std::collections::BTreeSet;
@@ -66,7 +65,8 @@ fn the_tests_of_the_library_pass_on_citus_as_well() {
     run_all(command.env(ON_CLUSTER, "1"), "2", "Citus");
 }
 
-/// Runs this program again, without what is only of SQLite. Properties are tried in so many cases.
+/// Runs this program again, without the tests that are only about SQLite. Properties are tried with this number
+/// of cases.
 fn run_all(command: &mut Command, cases: &str, store: &str) {
     if std::env::var_os("PROPTEST_CASES").is_none() {
         command.env("PROPTEST_CASES", cases);

@@ -1,4 +1,4 @@
-//! How a registry is opened: when it is created, when it is written, and which clock it reads.
+//! Opening a registry: when it is created, when it is written, and which clock it reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,7 +22,7 @@ fn the_first_change_creates_a_registry_and_one_that_fails_leaves_nothing() {
     registry.change(&name("D"), &tried).unwrap();
     assert!(registry.check_writable().is_ok());
     assert_eq!(files(), 0);
-    // A snapshot that was taken before does not delay the change, and stays empty.
+    // An earlier snapshot does not delay the change, and stays empty.
     let before = registry.snapshot().unwrap();
     registry.change(&name("D"), &change(["A"], [])).unwrap();
     assert!(!before.has_dataset(&name("D")).unwrap());
@@ -94,7 +94,7 @@ fn a_registry_owns_its_file_and_those_beside_it() {
     assert!(!Location::from("postgres://db.example.org/accession.db").owns(&path));
 }
 
-/// The clock is read again for each change, and once for a snapshot.
+/// The clock is read again for each change, but only once for a snapshot.
 #[test]
 fn a_snapshot_reads_the_clock_once() {
     let seconds = Arc::new(AtomicI64::new(0));
@@ -104,7 +104,7 @@ fn a_snapshot_reads_the_clock_once() {
     let snapshot = registry.snapshot().unwrap();
     assert_eq!((snapshot.now(), snapshot.now()), (second(0), second(0)));
     assert_eq!(registry.now(), second(1));
-    // A change with its registry has a time of its own.
+    // A change through the snapshot's registry gets its own time.
     assert!(snapshot.registry().now() == second(2) && snapshot.now() == second(0));
     registry.change(&name("D"), &change(["A"], [])).unwrap();
     let instance = instances(&registry, &name("D")).remove(0);

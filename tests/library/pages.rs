@@ -33,8 +33,8 @@ fn granules_are_those_of_their_instance_while_others_commit_between_two_pages() 
     for granule in granules_of(&stored.registry, &latest()) {
         listed.push(granule.unwrap().granule_id.to_string());
         if listed.len() % 1_000 == 0 {
-            // Before and after the next page; deleted, ingested for the first time, and ingested
-            // again.
+            // Positions before and after the next page, for granules that are deleted, ingested for the first
+            // time, and ingested again.
             at += 1;
             let held = [granule_id(2 * (listed.len() - 500)), granule_id(2 * (GRANULES - at))];
             let new = [granule_id(2 * listed.len() + 1), granule_id(20 * at + 1)];
@@ -51,7 +51,7 @@ fn granules_are_those_of_their_instance_while_others_commit_between_two_pages() 
     let first = Selection::Dataset { name: name("dataset"), at: Some(Moment::Instant(second(0))) };
     let selected = stored.registry.snapshot().unwrap().select(&first).unwrap();
     assert_eq!(selected.set.identifier(), naive(listed.iter().map(String::as_str)));
-    // The granules that were read are not those held by now.
+    // The granules that were read are not those held now.
     let now_held = granules_of(&stored.registry, &latest()).count();
     assert_eq!(now_held, GRANULES + 10);
     assert!(stored.registry.verify(&name("dataset")).unwrap().ok);
@@ -185,8 +185,7 @@ fn threads_that_share_a_registry_read_and_write_at_once() {
     }
 }
 
-/// Whether the log can be truncated, which means that no reader uses an older state of the
-/// registry.
+/// Whether the log can be truncated: then no reader uses an older state of the registry.
 fn truncates_log(connection: &Connection) -> bool {
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();

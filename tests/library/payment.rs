@@ -10,7 +10,7 @@ fn noon() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().unwrap()
 }
 
-/// By how many microseconds the clock moves, and how many ids are then issued.
+/// For each step, the microseconds that the clock moves, and the number of ids issued then.
 fn moves() -> impl Strategy<Value = Vec<(i64, u64)>> {
     let seconds = prop_oneof![
         4 => Just(0_i64),
@@ -27,7 +27,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
     prop_oneof![Just(Layout::Standard), Just(Layout::Wide)]
 }
 
-/// By how many seconds the clock is behind, according to an error.
+/// How many seconds the clock is behind, according to an error.
 fn seconds_behind(error: &Error) -> u64 {
     let message = error.to_string();
     let seconds =

@@ -1,4 +1,4 @@
-//! A published directory is only appended to, complete for every reader, and mended after a kill.
+//! A published directory only grows, is complete for every reader, and is repaired after a kill.
 
 use harness::values::{AtTime, clock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use harness::files::files;
 use harness::history::{History, POOL, cases, change, name, now, second, step};
 use harness::primary_at_address::{HEAD, LOG, World};
 
-/// The manifest that the files of a dataset make up.
+/// The manifest that results from joining the files of a dataset.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
     let log = format!("datasets/{dataset}/log/");
     let segments =
@@ -54,14 +54,14 @@ proptest! {
             prop_assert!(found[log].starts_with(&before));
             prop_assert_eq!(assembled(&found, "us"), manifest_of(&registry, "us"));
             before = found[log].clone();
-            // As a run leaves it that was killed before its head: the next one mends it.
+            // A run that was killed before it wrote the head leaves such bytes. The next run removes them.
             let mut file = std::fs::File::options().append(true).open(directory.path().join(log)).unwrap();
             std::io::Write::write_all(&mut file, &garbage).unwrap();
         }
     }
 }
 
-/// A history of one-line changes, as many as there are ids, in one segment.
+/// A history with a change of one line for each id, in one segment.
 fn lines(ids: &[&str]) -> Registry {
     let registry = Registry::temporary(clock()).unwrap();
     for (at, id) in ids.iter().enumerate() {
@@ -101,7 +101,7 @@ fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
         let file = format!("datasets/us/log/{index:06}.jsonl");
         let bytes = &found[&file];
         assert_eq!(segment["bytes"], bytes.len() as u64);
-        // It is complete with the line that takes it past 4 MiB.
+        // A segment is complete with the line that exceeds 4 MiB.
         let last_line = bytes[..bytes.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap();
         assert!(last_line as u64 <= 4 * 1_024 * 1_024);
         let is_complete = bytes.len() > 4 * 1_024 * 1_024;
@@ -122,7 +122,7 @@ fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_diff
     let of = |last: &[&str]| lines(&[&["A", "B"], last].concat());
     published(&of(&["C", "D"]), directory.path()).unwrap();
     let before = files(directory.path());
-    // Restored from the backup of yesterday, with fewer, other and more changes since then.
+    // Restored from an older backup, with fewer, different and more changes since.
     for last in [&[][..], &["X"], &["C", "X"], &["X", "Y", "Z"], &["X", "D"]] {
         let refused = published(&of(last), directory.path()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::PublishedOtherwise, "{last:?}");
@@ -131,7 +131,7 @@ fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_diff
         assert!(refused.with_causes().contains(&differing), "{last:?}: {refused}");
         assert_eq!(files(directory.path()), before);
     }
-    // The same history, longer, goes on.
+    // A longer version of the same history continues the log.
     published(&of(&["C", "D", "E"]), directory.path()).unwrap();
 }
 
@@ -154,7 +154,8 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
         std::fs::write(&path, damaged.concat()).unwrap();
         let before = files(directory.path());
         let named = format!("000000.jsonl\", line {line}, is not as it was published");
-        // With and without news, and again: nothing is forgotten, and nothing is appended.
+        // The error is the same with and without new changes, and when repeated. Nothing is forgotten, and
+        // nothing is appended.
         for news in [None, None, Some("E1"), Some("F1")] {
             if let Some(id) = news {
                 registry
@@ -167,7 +168,7 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
             assert!(refused.to_string().contains(&named), "{refused}");
             assert_eq!(files(directory.path()), before);
         }
-        // Published again from the registry, the log has the same bytes.
+        // If the directory is removed and published again, the log has the same bytes.
         std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
         published(&registry, directory.path()).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with(&whole));
@@ -208,7 +209,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
     enlarge(&first, "us", 0, 3_000);
     published(&first, world.directory.path()).unwrap();
     let first_head = std::fs::read(&head).unwrap();
-    // This run is killed before it writes the head; then the registry is restored and changed differently.
+    // This run is killed before it writes the head. Then the registry is restored and gets different changes.
     published(&of(1), world.directory.path()).unwrap();
     let stale = world.file(gz);
     std::fs::write(&head, first_head).unwrap();
@@ -217,7 +218,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
     assert!(world.file(gz) != stale);
     assert!(verified(&restored, world.directory.path())[0].ok);
     assert_eq!(world.compare().unwrap().1.len(), 9_000);
-    // Each of these files could be left by a killed run or an earlier version.
+    // A killed run or an earlier version can leave each of these files.
     for left in [stale, Vec::new(), b"not compressed".to_vec()] {
         std::fs::write(world.directory.path().join(gz), left).unwrap();
         published(&restored, world.directory.path()).unwrap();
@@ -249,7 +250,7 @@ fn new_subsets_are_appended_to_the_published_ones() {
     registry.back_up(&backup).unwrap();
     let number = path.metadata().unwrap().ino();
     for (at, pattern) in (2..).zip(["C", "B"]) {
-        // The file as a run leaves it that was killed before it wrote the head.
+        // A run that was killed before it wrote the head leaves such a file.
         let mut file = std::fs::File::options().append(true).open(&path).unwrap();
         std::io::Write::write_all(&mut file, b"{\"subset\":").unwrap();
         cite(&registry, pattern, at);
@@ -260,7 +261,7 @@ fn new_subsets_are_appended_to_the_published_ones() {
         assert_eq!(assembled(&found, "us"), manifest_of(&registry, "us"));
         assert!(verified(&registry, directory.path())[0].current);
     }
-    // A registry that was restored has fewer of them, and then others.
+    // A restored registry has fewer subsets, and then different ones.
     let restored = Registry::open(&backup, clock()).unwrap();
     for (at, pattern) in (9..).zip(["", "A", "A*", "?"]) {
         if !pattern.is_empty() {
@@ -280,7 +281,7 @@ fn two_datasets_are_published_at_the_same_time() {
     step(&registry, "other", 0, ["A"], []);
     published(&registry, directory.path()).unwrap();
     step(&registry, "other", 1, ["B"], []);
-    // The locks that the other process holds meanwhile.
+    // The locks that the other process holds at the same time.
     let lock = |path: &str| {
         let path = directory.path().join(path).join(".accession-publish.lock");
         std::fs::File::options().write(true).open(path).unwrap()
@@ -327,7 +328,7 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
             assert!(!run.is_finished(), "no segment was compressed");
             std::thread::yield_now();
         }
-        // A transaction that reads would keep the write-ahead log as it is.
+        // An open read transaction would prevent the write-ahead log from being truncated.
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch("UPDATE dataset SET name = name").unwrap();
         let busy: i64 =

@@ -1,4 +1,4 @@
-//! Random histories of names and bytes through the public API, compared with a naive model after every step:
+//! Random histories of names and contents through the public API, compared with a naive model after every step:
 //! digests, contents as of any time, the four counts, subsets, logs, mirrors and copies.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,32 +21,32 @@ use harness::history::{POOL, cases, id, instances, name, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
-/// What is known of a file: its size, and for each algorithm a byte.
+/// The record of a file: its size, and one byte for each algorithm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Known {
     size: Option<u64>,
     sums: BTreeMap<&'static str, u8>,
 }
 
-/// What is known of the files of a granule, by path.
+/// The records of a granule's files, by path.
 type Files = BTreeMap<String, Known>;
 
-/// What is held, and what is known of it.
+/// The granules held, with their records.
 type State = BTreeMap<String, Files>;
 
-/// Something that is stated of one of a few files.
+/// A recorded value of one file: path, algorithm, size and checksum.
 type Stated = (usize, usize, Option<u8>, u8);
 
 #[derive(Debug, Clone)]
 enum Step {
     /// Deletes the ids that are held, and ingests the others with this content.
     Toggle(BTreeSet<usize>, Vec<Stated>),
-    /// States some files of granules, and accepts so many with other bytes.
+    /// Adds records of some files. At most this many granules may be replaced.
     Add(Vec<(usize, Stated)>, u64),
-    /// Synchronises with a listing of all that is held, in which the content of some is stated.
+    /// Synchronises with a listing of all granules held. The listing has records of some of them.
     Sync(Vec<(usize, Vec<Stated>)>, u64),
     Revert(usize),
-    /// Cites what begins with a character.
+    /// Cites the granules that begin with a character.
     Cite(usize),
 }
 
@@ -89,7 +89,7 @@ fn add_to(files: &mut Files, granule: &str, (path, algorithm, size, byte): State
     true
 }
 
-/// What a granule's statements say together. `None` means that they contradict each other.
+/// The combined records of a granule's values. `None` means that they contradict each other.
 fn files_of(granule: &str, stated: &[Stated]) -> Option<Files> {
     let mut files = Files::new();
     stated.iter().all(|it| add_to(&mut files, granule, *it)).then_some(files)
@@ -120,7 +120,7 @@ fn entry(granule: &str, files: &Files) -> ListingEntry {
     ListingEntry { content, ..id(granule).into() }
 }
 
-/// How many bytes are replaced, and what is known then, as the rule says it.
+/// The records after a change, and whether it replaces any, according to the rule.
 fn after(known: &Files, stated: &Files, is_whole: bool) -> (Files, bool) {
     if stated.is_empty() {
         return (known.clone(), false);
@@ -152,7 +152,7 @@ fn after(known: &Files, stated: &Files, is_whole: bool) -> (Files, bool) {
     (files, is_replaced)
 }
 
-/// The canonical list, written in the simplest way.
+/// The canonical list, written naively.
 fn list(state: &State) -> String {
     let mut lines = String::new();
     for (granule, files) in state {
@@ -185,7 +185,7 @@ fn digest(state: &State) -> Digest {
 struct Model {
     states: BTreeMap<Timestamp, State>,
     sides: Vec<[u64; 4]>,
-    /// What was known last of each granule that was ever held.
+    /// The latest record of each granule that was ever held.
     last: State,
     /// The subsets that were cited: the time, the first character, and their digest.
     cited: Vec<(Timestamp, char, Digest)>,
@@ -266,7 +266,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             change.options = options(*most).skip_missing(true);
             for (granule, files) in stated {
                 let Some(files) = files_of(granule, &files) else { continue };
-                // One file after the other: they count together.
+                // Files are added one by one, but a granule counts once.
                 for (path, file) in &files {
                     let one = Files::from([(path.clone(), file.clone())]);
                     change.describe(entry(granule, &one)).unwrap();
@@ -333,7 +333,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(*then)) };
             let mut options = ChangeOptions::default().at(at);
             if next.is_empty() && !held.is_empty() {
-                // The set must be expected.
+                // A revert to an empty set must name the set that it expects.
                 let error = registry.revert(&dataset, &to, &options).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::TooManyDeletions);
                 options = options.expect(error.expect());
@@ -365,7 +365,7 @@ fn refused(made: Result<(), Error>, granules: u64) {
     assert!(error.to_string().contains(&counted), "{error}");
 }
 
-/// What a registry lists of a set.
+/// The files of a set, as a registry lists them.
 fn listed(registry: &Registry, set: &Set) -> String {
     let files = registry.files(set);
     let mut lines = Vec::new();
@@ -399,11 +399,11 @@ fn assert_agrees(registry: &Registry, dataset: &str, model: &Model, has_times: b
     assert_eq!(verification.mismatches, []);
 }
 
-/// A part of a history, from one time until another.
+/// A section of a history, from one time until another.
 type Part<T> = (T, Timestamp, Option<Timestamp>);
 
-/// The periods in which each identifier was in force, with the digests in them, are those of the model; and what
-/// is cited of each state is confirmed.
+/// Asserts that the periods of each identifier, with their digests, are those of the model, and that a citation
+/// of each state is confirmed.
 fn assert_periods(registry: &Registry, model: &Model) {
     let (dataset, states) = (name("D"), model.states.iter().collect::<Vec<_>>());
     let mut expected: Vec<Part<(Identifier, Vec<Part<Digest>>)>> = Vec::new();
@@ -461,8 +461,8 @@ fn assert_periods(registry: &Registry, model: &Model) {
     }
 }
 
-/// Whether a file of some granule has another size or another checksum of the same algorithm in a later state,
-/// or is gone. Where nothing is recorded, nothing is replaced.
+/// Whether a file of some granule has a different size, or a different checksum of the same algorithm, in a
+/// later state, or is missing there. Granules without a record in the later state do not count.
 fn is_replaced(earlier: &State, later: &State) -> bool {
     earlier.iter().any(|(granule, files)| {
         let then = &later[granule];
@@ -484,7 +484,7 @@ fn facts(state: &State) -> usize {
     files.map(|file| 1 + usize::from(file.size.is_some()) + file.sums.len()).sum()
 }
 
-/// Checks that each identifier had the contents of the model between two replacements, and that each time
+/// Asserts that each identifier had the contents of the model between two replacements, and that each time
 /// selects the contents of that time.
 fn assert_contents(registry: &Registry, model: &Model) {
     let states: Vec<(&Timestamp, &State)> = model.states.iter().collect();
@@ -506,7 +506,7 @@ fn assert_contents(registry: &Registry, model: &Model) {
             let most = part.iter().max_by_key(|index| (facts(states[**index].1), **index));
             states[*most.unwrap()].1
         };
-        // Contents that were put back are those of the later period.
+        // If the same contents were restored, only the later period is listed.
         let mut later: Vec<&State> = Vec::new();
         for index in (0..expected.len()).rev() {
             let state = most(&expected[index]);
@@ -544,13 +544,14 @@ fn assert_contents(registry: &Registry, model: &Model) {
     }
 }
 
-/// What a dataset holds.
+/// The set that a dataset holds.
 fn set_of(registry: &Registry, dataset: &str) -> Option<Set> {
     let selection = Selection::Dataset { name: name(dataset), at: None };
     Some(registry.snapshot().unwrap().select(&selection).ok()?.set)
 }
 
-/// A manifest of the dataset, imported elsewhere, is the same history.
+/// Asserts that a manifest of the dataset, imported into another registry, has the same history. Returns the
+/// manifest.
 fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
     let file = manifest_of(registry, "D");
     let elsewhere = new_registry();
@@ -583,7 +584,7 @@ proptest! {
             assert_periods(&registry, &model);
             assert_contents(&registry, &model);
             let file = import_elsewhere(&registry, &model);
-            // A mirror that holds nothing of its own proves the digest, however often it pulls.
+            // A mirror without records of its own has the same digest, however often it pulls.
             if seconds % 3 == 0 || seconds + 1 == steps.len() as i64 {
                 pull_from(&mirror, file, seconds);
                 let held = set_of(&registry, "D").unwrap();

@@ -14,23 +14,22 @@ use harness::history::{History, POOL, Plan, cases, change, id, name, plan, secon
 use harness::oracle::naive;
 use harness::store::{new_registry, new_registry_in};
 
-/// A step of a history. Ids are indices into the pool, so that they collide and are used again.
+/// A step of a history. Ids are indices into the pool, so that they collide and are reused.
 #[derive(Debug, Clone)]
 enum Step {
     /// Deletes the ids that are held, and ingests the others.
     Toggle(BTreeSet<usize>),
     /// Deletes everything.
     Empty,
-    /// A change that is rolled back.
+    /// A dry run, which is rolled back.
     DryRun(BTreeSet<usize>),
-    /// A change that is refused in the middle: it deletes an id that is not held, after ingesting
-    /// another.
+    /// A change that is rejected halfway: after ingesting an id, it deletes one that is not held.
     Refused(usize),
     /// Ingests some ids, skipping those that are held.
     SkipExisting(BTreeSet<usize>),
     /// Deletes some ids, skipping those that are not held.
     SkipMissing(BTreeSet<usize>),
-    /// Synchronises with a listing, if the limit on deletions permits.
+    /// Synchronises with a listing, if the limit on deletions permits it.
     Sync(BTreeSet<usize>, Limits),
     /// Reverts to the set after an earlier change.
     Revert(usize),
@@ -73,8 +72,8 @@ fn texts(indices: &BTreeSet<usize>) -> BTreeSet<&'static str> {
     indices.iter().map(|index| POOL[*index].as_str()).collect()
 }
 
-/// Applies the steps to two datasets at once, the second a step behind, so that they share
-/// identifiers, and compares both with the model after every step.
+/// Applies the steps to two datasets at once. The second is one step behind, so that they share identifiers.
+/// Both are compared with the model after every step.
 fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Registry) {
     let datasets = [name("first"), name("second")];
     let mut histories = [History::default(), History::default()];
@@ -171,7 +170,7 @@ fn take(
     }
 }
 
-/// The change from the set that is held to the wanted set.
+/// The change that turns the set held into the wanted set.
 fn plan_to_become(held: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Plan {
     plan(wanted.difference(held).map(String::as_str), held.difference(wanted).map(String::as_str))
 }
@@ -185,7 +184,7 @@ fn sync(
     most: Limits,
 ) {
     let mut listing = ListingBuilder::new();
-    // In no order, and the first one twice.
+    // In reverse order, and with one id twice.
     let listed = ids.iter().rev().chain(ids.first());
     listed.for_each(|text| listing.add(id(text)).unwrap());
     let listing = listing.finish();
@@ -216,7 +215,7 @@ fn sync(
     }
 }
 
-/// Compares the set that is held with a listing, granule by granule.
+/// Compares the set held with a listing, granule by granule.
 fn compare(
     registry: &Registry,
     dataset: &DatasetName,
@@ -300,7 +299,7 @@ proptest! {
 
 #[test]
 fn a_long_history_of_20_000_granules_agrees_with_the_oracle() {
-    // Enough ids for several batches of the hashing thread and about twenty checkpoints.
+    // Enough ids for several batches of the hashing thread, and for about twenty checkpoints.
     let granule_ids: Vec<String> =
         (0..20_000).map(|n| format!("granule.{:05}", n * 7_919 % 20_000)).collect();
     let registry = new_registry();

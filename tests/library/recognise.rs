@@ -4,7 +4,7 @@ use accession::citation::{FoundCitation, ParsedField};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
-/// The identifier, the DOI and the date of each citation found; `!` marks what cannot be read.
+/// The identifier, the DOI and the date of each citation found. `!` marks unreadable fields.
 fn found(text: &str) -> Vec<String> {
     let one = |pasted: FoundCitation| {
         let identifier = match pasted.identifier {
@@ -53,7 +53,7 @@ fn digests_are_found_beside_identifiers_and_alone() {
     }
 }
 
-/// The fixture has texts, each with a line for every citation that is found in it.
+/// After each text, the fixture has a line for every citation found in it.
 #[test]
 fn citations_are_found_in_whatever_is_pasted() {
     let cases = include_str!("../../fixtures/pasted.txt");

@@ -1,5 +1,5 @@
-//! The fields of a record that say what a dataset is about and where its granules are. A transcript of the
-//! command line shows that they are kept and cleared.
+//! The metadata fields that say what a dataset is about and where its granules are. A transcript of the command
+//! line shows that they are stored and cleared.
 
 use accession::dataset::DatasetMetadata;
 use accession::{GranuleId, Registry};

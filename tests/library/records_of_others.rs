@@ -1,4 +1,4 @@
-//! The record in a manifest is checked like the options are, and so are the names in a registry.
+//! The metadata in a manifest is checked like the command-line options, and so are the names in a registry.
 
 use harness::values::{AtTime, clock};
 use std::error::Error as _;
@@ -11,7 +11,7 @@ use accession::{DatasetFilter, Import, Registry};
 use crate::properties::resealed;
 use harness::history::{change, name, now, second};
 
-/// A manifest without changes, whose head has this record, with the checks of its lines.
+/// A manifest without changes. Its head has this metadata, and its lines have correct checks.
 fn manifest(record: &str) -> Vec<u8> {
     let text = format!(
         r#"{{"accession_log":3,"rule":"md5-chain"

@@ -1,4 +1,4 @@
-//! Changes that are refused, and change nothing.
+//! Rejected changes, which change nothing.
 
 use harness::values::{AtTime, clock};
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn a_missing_dataset_is_not_created_unless_requested() {
     no_create.options = no_create.options.if_missing(IfMissing::Fail);
     let error = registry.change(&name("other"), &no_create).unwrap_err();
     assert_eq!(error.kind().as_str(), "dataset-unknown");
-    // A refused change does not leave the dataset that it would have added.
+    // If the change is rejected, the dataset that it would create does not exist.
     let refused = registry.change(&name("other"), &change(["C"], ["D"])).unwrap_err();
     assert_eq!(refused.kind().as_str(), "not-held");
     assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! A registry file that is removed, or replaced by another, while it is open.
+//! A registry file that is removed or replaced by another file while it is open.
 
 use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use accession::{HistoryOptions, Registry};
 use crate::stored::{Stored, latest};
 use harness::history::{change, name, plan, second};
 
-/// More than a page.
+/// More than one page.
 const GRANULES: usize = 5_000;
 
 /// What another process does with the file.
@@ -20,7 +20,7 @@ const DEEDS: [(&str, Deed); 3] = [
     ("replaced", |path, other| std::fs::rename(other, path).unwrap()),
 ];
 
-/// A registry, and another one beside it that no process has open.
+/// A registry, and beside it another one that no process has open.
 fn stored() -> (Stored, PathBuf) {
     let stored = Stored::with(GRANULES);
     let other = stored.directory().join("other.db");
@@ -45,7 +45,7 @@ fn nothing_is_written_to_a_registry_that_is_no_longer_at_its_path() {
         assert_eq!(std::fs::read(at_path).unwrap(), bytes, "{name_of_deed}");
         let at_path = at_path.clone();
         drop(stored.registry);
-        // Nor when the last handle is closed.
+        // Closing the last handle does not change the file either.
         assert_eq!(std::fs::read(&at_path).unwrap(), bytes, "{name_of_deed}");
     }
 }

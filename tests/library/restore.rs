@@ -38,7 +38,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap()
 }
 
-/// All the ids that a worker gets at one time.
+/// All the ids that a worker can get at one time.
 fn lease(registry: &Registry, scheme: Scheme, worker: Worker, at: Timestamp) -> Vec<PaymentId> {
     let lease =
         registry.with_clock(Clock::fixed(at)).lease_payment_ids(scheme, worker, 5_000).unwrap();
@@ -55,7 +55,7 @@ fn a_backup_replaces_the_registry_which_is_kept() {
     let restored = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     assert_eq!(restored.bytes, std::fs::metadata(&path).unwrap().len());
-    // A process that has the old registry open does not continue to write to it.
+    // A process that still has the old registry open cannot write to it any more.
     let refused =
         registry.change(&name("dataset"), &change(["lost"], []).at(second(1))).unwrap_err();
     assert_eq!(refused.kind().as_str(), "replaced");
@@ -104,8 +104,8 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
     assert_eq!(files(directory.path()), 1);
 }
 
-/// The clock of the machine was four seconds ahead when ids were issued after the backup. Then it
-/// was corrected, and the backup was restored, which has no record of those ids.
+/// When ids were issued after the backup, the clock of the machine was four seconds ahead. Then the clock was
+/// corrected, and the backup, which has no record of those ids, was restored.
 #[test]
 fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
     for layout in [Layout::Standard, Layout::Wide] {
@@ -136,8 +136,7 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
                 }
             }
         }
-        // The clock may have been ahead by five seconds; in the two seconds after that, all ids are
-        // issued.
+        // The clock may have been five seconds ahead. In the two seconds after that, all ids are issued.
         assert_eq!(leased, 4 * layout.counters());
     }
 }
@@ -163,15 +162,15 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     assert_eq!((next.time, next.counter), (issued.time, 1));
 }
 
-/// A registry with the dataset that [`create`] makes and a backup of it, after which a dataset was
-/// added, one renamed, one changed, and a subset cited.
+/// A registry with the dataset of [`create`] and a backup of it. After the backup, a dataset was added, one was
+/// renamed, one was changed, and a subset was cited.
 fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     let registry = create(path);
     step(&registry, "old", 0, ["A"], []);
     registry.back_up(backup).unwrap();
     step(&registry, "dataset", 1, ["later"], []);
     step(&registry, "added", 1, ["A", "B"], []);
-    // The same set as one that the backup has.
+    // A set that the backup contains as well.
     step(&registry, "also-added", 1, ["A"], []);
     registry.rename_dataset(&name("old"), &name("renamed")).unwrap();
     let noted = Selection::Dataset { name: name("renamed"), at: None };
@@ -205,14 +204,15 @@ fn what_the_copy_lacks_is_listed() {
     assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
     assert_eq!((restored.datasets, restored.identifiers), (2, 2));
     assert_eq!(std::fs::read(&backup).unwrap(), bytes);
-    // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
+    // Restored again, the backup lacks nothing. The registry that was replaced lacks nothing of the backup
+    // either.
     let again = Registry::restore(&backup, &path, Clock::fixed(at(1)), &Watcher::new()).unwrap();
     assert_eq!(again.lacks.unwrap(), MissingFromBackup::default());
     let back = Registry::restore(&kept, &path, Clock::fixed(at(2)), &Watcher::new()).unwrap();
     assert_eq!(back.lacks.unwrap(), MissingFromBackup::default());
 }
 
-/// Each way in which a registry can be unreadable, and the command after it.
+/// Each way in which a registry can be unreadable. The restored registry can then be changed.
 #[test]
 fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
     type Damage = fn(&Path);
@@ -244,8 +244,8 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
     }
 }
 
-/// Copies of a private registry are private, and a restored one can be used by those who used the
-/// one that it replaces.
+/// Copies of a private registry are private. A restored registry has the permissions of the registry that it
+/// replaces.
 #[cfg(unix)]
 #[test]
 fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_replaced() {
@@ -265,7 +265,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         let copy = directory.path().join("copy.db");
         registry.copy_to(&copy).unwrap();
         assert_eq!(mode(&copy), permissions);
-        // Of a registry that is lost, only the backup tells.
+        // If the registry is lost, the permissions are those of the backup.
         let new = directory.path().join("new.db");
         Registry::restore(&backup, &new, clock(), &Watcher::new()).unwrap();
         assert_eq!(mode(&new), permissions);
@@ -279,7 +279,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
     }
 }
 
-/// Only root may give a file to somebody else.
+/// Only root may change the owner of a file.
 #[cfg(unix)]
 #[test]
 fn copies_keep_their_owner_and_group_where_that_is_permitted() {
@@ -288,7 +288,7 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     let (path, backup) = paths(&directory);
     drop(create(&path));
     if chown(&path, Some(12_345), Some(23_456)).is_err() {
-        // Only root can: `what_was_not_checked` says so.
+        // Only root can: `what_was_not_checked` reports it.
         return;
     }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
@@ -334,14 +334,14 @@ impl Observer for ChangeWhileCopying {
     }
 }
 
-/// Each change used to make SQLite copy everything again.
+/// Once, each change made SQLite copy everything again.
 #[test]
 fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
     let directory = harness::directory();
     let (path, target) =
         (directory.path().join("in-use.db"), directory.path().join("accession.db"));
     let registry = create(&path);
-    // More than is copied in one step.
+    // More than one step of the copy.
     let large = "
         CREATE TABLE theirs (bytes BLOB);
         WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted LIMIT 60)

@@ -1,4 +1,4 @@
-//! A revert without a set takes back the last change.
+//! A revert without a set undoes the latest change.
 
 use accession::{ChangeOptions, ChangeReport, ErrorKind, Registry, Result};
 use harness::oracle::naive;
@@ -22,7 +22,7 @@ fn the_set_before_the_last_change_is_held_again() {
     step(&registry, "D", 0, ["A"], []);
     step(&registry, "D", 1, ["B", "C"], ["A"]);
     assert_holds(&undo(&registry, 2).unwrap(), &["A"]);
-    // Another change is taken back, too.
+    // A further change can be undone as well.
     step(&registry, "D", 3, ["D"], []);
     assert_holds(&undo(&registry, 4).unwrap(), &["A"]);
 }

@@ -1,5 +1,5 @@
-//! Checks of files that are recorded: rolling ones, killed ones, a second one; compared with a model that
-//! remembers every file.
+//! Recorded checks of files: rolling, killed and concurrent ones, compared with a model that remembers every
+//! file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -33,7 +33,7 @@ fn time(seconds: i64) -> Timestamp {
     Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap()
 }
 
-/// The registry, so many seconds later.
+/// The registry, this many seconds later.
 fn at(registry: &Registry, seconds: i64) -> Registry {
     registry.with_clock(Clock::fixed(time(seconds)))
 }
@@ -49,7 +49,7 @@ fn root_state(registry: &Registry) -> Option<RootState> {
     roots.pop()
 }
 
-/// Since when all files were checked.
+/// The time since which all files were checked.
 fn since(registry: &Registry) -> Option<Timestamp> {
     root_state(registry).unwrap().since
 }
@@ -73,7 +73,7 @@ fn record(registry: &Registry, granule: &str, path: &str, byte: u8) {
     registry.change(&name("D"), &change).unwrap();
 }
 
-/// A dataset with these granules, and a record of each.
+/// A dataset with these granules, each with a record.
 fn with_files(granules: &[&str]) -> Registry {
     let registry = new_registry();
     at(&registry, 0).change(&name("D"), &change(granules.to_vec(), [])).unwrap();
@@ -83,7 +83,7 @@ fn with_files(granules: &[&str]) -> Registry {
     registry
 }
 
-/// A check, and the granules that it reads ahead.
+/// A check, and the granules that it has read ahead.
 struct Running {
     check: FileCheck,
     granules: Box<dyn Iterator<Item = Result<Granule, Error>>>,
@@ -103,7 +103,7 @@ impl Running {
         self.granules.next().transpose().unwrap()
     }
 
-    /// Checks all files of a granule: each is good, or has the status.
+    /// Checks all files of a granule. Each is good, or has the status.
     fn add(&mut self, granule: &Granule, status: Option<&'static str>) {
         let id = &granule.granule_id;
         let paths: Vec<String> = match granule.content.files().as_slice() {
@@ -116,7 +116,7 @@ impl Running {
         }
     }
 
-    /// Checks at most so many granules, all of which have the status. Returns their ids.
+    /// Checks at most this many granules, all of which have the status. Returns their ids.
     fn check(&mut self, most: usize, status: Option<&'static str>) -> Vec<String> {
         let mut checked = Vec::new();
         while checked.len() < most
@@ -133,7 +133,7 @@ impl Running {
     }
 }
 
-/// Checks all files, of which each has the status.
+/// Checks all files, all of which have the status.
 fn check_all(registry: &Registry, second: i64, status: Option<&'static str>) {
     let mut running = Running::of(&at(registry, second), root_check(false));
     running.check(usize::MAX, status);
@@ -212,7 +212,7 @@ fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
     running.check.save().unwrap();
     assert_eq!(statuses(&registry), ["A missing", "B missing"]);
     running.check(1, Some("missing"));
-    // C is deleted after it was checked, and before that is saved.
+    // C is deleted after its check, and before the check is saved.
     at(&registry, 2).change(&name("D"), &change([], ["A", "C"])).unwrap();
     assert_eq!(statuses(&registry), ["B missing"]);
     running.check.finish().unwrap();
@@ -221,7 +221,7 @@ fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
     assert_eq!(statuses(&registry), ["B missing"]);
 }
 
-/// A directory with files of these names, and a registry in a file that has them as granules of D.
+/// A directory with files of these names, and a registry file in which they are granules of D.
 fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
     let directory = harness::directory();
     for name in names {
@@ -341,7 +341,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     let status = |checked: Option<i64>| {
         let checked = checked.map(time);
         let oldest = StatusThresholds { seen: None, checked };
-        // A dataset that is named twice is reported once, with all that is known of it.
+        // A dataset that is named twice is reported once, with all its results.
         let names = [name("D"), name("NAMES"), name("D")];
         let rows = at(&registry, 9).status(&DatasetFilter::Only(names.to_vec()), oldest).unwrap();
         let [of_files, of_names] = rows.try_into().unwrap();
@@ -373,15 +373,15 @@ enum End {
 enum Step {
     /// Deletes the granules that are held, and ingests the others.
     Toggle(BTreeSet<usize>),
-    /// Records content of a file, which replaces what was known if it is other content.
+    /// Records the content of a file. Different content replaces the earlier record.
     Record(usize, u8),
-    /// What a check finds in the file from now on.
+    /// Sets the status that checks find for a file.
     Damage(usize, Option<&'static str>),
-    /// Checks so many granules, after reading so many ahead.
+    /// Checks this many granules, after reading this many ahead.
     Roll(usize, usize, End),
     /// Checks all granules.
     Whole(End),
-    /// A lock lapses.
+    /// Waits until a lock expires.
     Wait,
     Forget,
 }
@@ -407,13 +407,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// What the model knows of a file.
+/// A file in the model.
 #[derive(Debug, Clone, Default)]
 struct File {
     is_held: bool,
-    /// The content that is recorded.
+    /// The recorded content.
     content: Option<u8>,
-    /// What a check finds.
+    /// The status that a check finds.
     damage: Option<&'static str>,
     finding: Option<&'static str>,
 }
@@ -423,9 +423,9 @@ struct Model {
     files: BTreeMap<&'static str, File>,
     seconds: i64,
     has_root: bool,
-    /// Until when the root is locked by a run that was killed.
+    /// The time until which a killed run locks the root.
     locked: i64,
-    /// When the present cycle began, and the last granule that it has checked.
+    /// The beginning of the present cycle, and the last granule that it has checked.
     cycle: Option<(i64, String)>,
     since: Option<i64>,
 }
@@ -505,7 +505,7 @@ impl Model {
                 registry.change(&name("D"), &change).unwrap();
                 for index in indices {
                     let file = self.files.get_mut(POOL[*index]).unwrap();
-                    // What is known of it ends with it, and what was found.
+                    // A deletion ends the record of the file, and removes its finding.
                     (file.is_held, file.finding) = (!file.is_held, None);
                     file.content = None;
                 }

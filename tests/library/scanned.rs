@@ -1,5 +1,5 @@
-//! A scan of files takes time. A comparison with it reports what a scan that reads each name at its own moment
-//! cannot explain, and nothing else.
+//! A scan of files takes time. A comparison with it reports exactly the differences that remain if each name
+//! may have been read at any moment of the scan.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(counts.changed, changed);
         prop_assert_eq!(counts.matched, listed.len() as u64);
 
-        // Lost and strange files are reported, as far as the changes of that time do not explain them.
+        // Lost and additional files are reported, unless changes during the scan explain them.
         lost.iter().for_each(|index| { listed.remove(POOL[*index]); });
         listed.extend(strange.iter().map(|index| POOL[*index].to_owned()));
         let (missing, extra, _) = compared(&registry, scan, listed.clone());

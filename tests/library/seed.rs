@@ -1,4 +1,4 @@
-//! The example of the seed: each value that it prints, including the two that are wrong.
+//! The example of the seed: every value that it prints, including the two wrong ones.
 
 use accession::chain::Chain;
 use accession::{Difference, Identifier, Moment, Registry, Selection};
@@ -9,7 +9,7 @@ use harness::history::{change, name};
 use harness::seed::{ids, table};
 use harness::store::new_registry;
 
-/// The registries of US and THEM, in one.
+/// The registries of US and THEM, in one registry.
 fn us_and_them() -> Registry {
     let registry = new_registry();
     let changes: [(&str, &str, &[&str], &[&str]); 6] = [
@@ -52,7 +52,7 @@ fn every_instance_has_the_identifier_of_the_rule() {
     }
 }
 
-/// One step of the seed, from the value printed before, with or without the final LF.
+/// One step of the seed from the value printed before it, with or without the final LF.
 fn digest(previous: &str, granule: &str, end: &str) -> String {
     let previous = if previous == "-" { String::new() } else { format!("{previous}\n") };
     hex::encode(Md5::digest(format!("{previous}{granule}{end}")))
@@ -78,11 +78,11 @@ fn every_printed_step_follows_the_rule_but_two_and_those_lack_one_lf() {
 
 #[test]
 fn dropping_that_one_lf_gives_the_printed_identifiers() {
-    // 2001-02-03: the LF after granule 13, the last.
+    // 2001-02-03: the LF is missing after granule 13, the last one.
     let printed = digest("763122197bfb3ffbf0da14adbfb1b13b", &ids("us-2001-02-03.txt")[0], "");
     assert_eq!(printed, "a8e677fcc63016b49be72f202f4ba760");
 
-    // 2001-03-03: the LF after granule 11, and the steps of 12, 13 and 14 computed from that value
+    // 2001-03-03: the LF is missing after granule 11. The steps of 12, 13 and 14 are computed from that value
     // by the rule.
     let late = ids("us-2001-03-03.txt");
     let replaced = late.iter().find(|id| id.starts_with("FOOL2.v2.10")).unwrap();
@@ -124,7 +124,7 @@ fn alice_and_bob_cite_the_same_granules() {
     assert!(counts.is_identical());
     assert_eq!(counts.matched, 12);
 
-    // DOI and date refer to one archive: on Bob's day US held granule 13, but THEM did not.
+    // DOI and date refer to one archive. On Bob's day, US held granule 13, but THEM did not.
     let us_that_day = at("US.FOOL2.002", "2001-02-03");
     let differences: Vec<Difference> = compare(&us_that_day, &bob).map(Result::unwrap).collect();
     let granule_13 = ids("us-2001-02-03.txt")[0].parse().unwrap();

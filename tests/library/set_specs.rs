@@ -1,4 +1,4 @@
-//! Sets as people write them: what each spelling names, and why it is refused.
+//! Sets as people write them: what each spelling selects, and why some are rejected.
 
 use accession::{
     Citation, CitationFormat, Clock, IfMissing, Moment, Registry, Selection, SetSpec, Source,
@@ -10,8 +10,8 @@ use harness::values::AtTime;
 
 const NOW: &str = "2001-01-10T12:00:00Z";
 
-/// Datasets with changes on three days; one with a DOI; and two that are called like a file and a directory of
-/// this package.
+/// Datasets with changes on three days, one with a DOI, and two whose names are those of a file and a directory
+/// of this package.
 fn registry() -> Registry {
     let registry = new_registry().with_clock(Clock::fixed(NOW.parse().unwrap()));
     let record = |dataset: &str, granule: &str, at: &str| {
@@ -38,7 +38,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// What a text names, in short: a set by its dataset and number of granules, or by its identifier and time; a
+/// A short form of what a text selects: a set by dataset and number of granules, or by identifier and time; a
 /// path; or the kind of the error.
 fn named(registry: &Registry, text: &str) -> String {
     let spec = match text.parse::<SetSpec>() {
@@ -113,10 +113,10 @@ fn each_spelling_names_one_set_or_says_why_not() {
     assert!(tried >= 120, "{tried}");
 }
 
-/// What changes a text, and how it does.
+/// The name of an alteration, and the function that applies it.
 type Break = (&'static str, fn(&str) -> String);
 
-/// How PDF readers and word processors change a citation that is copied out of them.
+/// How PDF readers and word processors alter a citation that is copied from them.
 const BREAKS: [Break; 6] = [
     ("unchanged", |text| text.to_owned()),
     ("words on lines", |text| text.replace(' ', "\n")),
@@ -148,7 +148,7 @@ fn a_citation_names_what_was_cited_in_every_format_and_broken_by_a_pdf() {
                 let citation = Citation::new(facts.clone(), at, today).with_digest(with_digest);
                 let rendered = citation.render(format);
                 for (how, broken) in BREAKS {
-                    // A record is a file, which nobody retypes.
+                    // A record is a file: nobody copies it from a page.
                     let is_record = rendered.trim_start().starts_with(['{', '@', 'T', '[']);
                     if how != "unchanged" && (is_record || format != CitationFormat::Text) {
                         continue;
@@ -187,7 +187,7 @@ fn without_a_registry_only_files_are_named() {
     }
 }
 
-/// What is written, and what it names. `{di}` is the identifier of the second set of FOO, `{digest}` its digest.
+/// The text, and what it selects. `{di}` is the identifier of the second set of FOO, and `{digest}` its digest.
 const CASES: &[(&str, &str)] = &[
     ("FOO", "three"),
     ("FOO@now", "three"),

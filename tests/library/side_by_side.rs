@@ -1,4 +1,4 @@
-//! Sides that are compared with each other, held against a naive comparison.
+//! The comparison of several sides, checked against a naive comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use accession::history::{Presence, SideBySide};
 use accession::{GranuleId, ListingBuilder, ListingEntry, Watcher};
 use proptest::prelude::*;
 
-/// A side: for some of the ids the algorithm and a digit of their checksum, or none.
+/// A side: for some of the ids, the algorithm and a digit of the checksum, or no checksum.
 type Side = BTreeMap<u8, Option<(bool, u8)>>;
 
 fn entry(id: u8, digit: Option<(bool, u8)>) -> ListingEntry {
@@ -32,7 +32,7 @@ proptest! {
         let mut compared = SideBySide::new(Watcher::new());
         for side in &sides {
             let mut listing = ListingBuilder::new();
-            // In another order than the canonical one, and one id twice.
+            // Not in canonical order, and with one id twice.
             for (id, digit) in side.iter().rev().chain(side.iter().take(1)) {
                 listing.add(entry(*id, *digit)).unwrap();
             }
@@ -73,7 +73,8 @@ fn a_list_outlives_its_clones_and_is_read_by_several_at_once() {
     assert_eq!(listing.identify().unwrap().granules, 3);
 }
 
-/// A side has other bytes if one before it, which is the same, has another digit of the same algorithm.
+/// A side has different content if its digit differs from the first digit of the same algorithm on the sides
+/// before it.
 fn naive(sides: &[Side], id: u8) -> Vec<Presence> {
     let mut known = BTreeMap::new();
     let presence = |side: &Side| match side.get(&id) {

@@ -1,4 +1,4 @@
-//! What an archive states, signs and proves.
+//! Statements of an archive: what they contain, how they are signed, and how they are proved.
 
 use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn witness_key(seed: u8) -> WitnessKey {
     WitnessKey::of_seed(&format!("witness{seed}.example.net"), [seed; 32])
 }
 
-/// Signs the log as it is, by a log key and some witnesses.
+/// Signs the present log with a log key and some witnesses.
 fn sign(
     registry: &Registry,
     log: &StatementLog,
@@ -61,7 +61,7 @@ fn prove(registry: &Registry, selection: &Selection) -> accession::Result<Statem
     Ok(registry.snapshot().unwrap().prove(selection, None)?.proof)
 }
 
-/// Two processes sign the same tree, each with the signature of another witness.
+/// Two processes sign the same tree, each with the signature of a different witness.
 #[test]
 fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
     let registry = new_registry();
@@ -80,8 +80,8 @@ fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
     );
 }
 
-/// The vectors: the first three changes of the seed, stated in two nights, by keys of fixed seeds.
-/// `UPDATE_TRANSCRIPTS=1` writes them again.
+/// The test vectors: the first three changes of the seed, in the statements of two nights, with keys from fixed
+/// seeds. `UPDATE_TRANSCRIPTS=1` rewrites them.
 #[test]
 fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     let registry = new_registry();
@@ -135,7 +135,7 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     assert_eq!(json["witnesses"].as_array().unwrap().len(), 2);
 }
 
-/// The verifier of the documentation accepts the proof of the seed, and nothing that is altered.
+/// The verifier in the documentation accepts the proof of the seed, and rejects every alteration of it.
 #[test]
 fn the_verifier_in_the_documentation_verifies_the_proof_of_the_seed() {
     if installed("openssl").is_none() {
@@ -198,7 +198,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     assert_eq!(added(0), 0);
     step(&registry, 1, &["A", "B"]);
     assert_eq!([added(1), added(1), added(2)], [1, 0, 0]);
-    // Two changes since: the first set has ended, the second has come and gone, the third is there.
+    // Two changes later, the first set has ended, the second has begun and ended, and the third is in force.
     step(&registry, 3, &["C"]);
     step(&registry, 4, &["D"]);
     let log = registry.with_clock(Clock::fixed(t(4))).add_statements(&[]).unwrap();
@@ -212,7 +212,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     );
     let text: Moment = "2001-01-02".parse().unwrap();
     assert!(stated[0].1.covers(text));
-    // A subset is stated once, under the name that the dataset has then.
+    // A subset is stated once, under the present name of the dataset.
     let patterns: Vec<Pattern> = vec!["A*".parse().unwrap()];
     let members = SubsetMembers::Patterns(patterns);
     let cited = registry
@@ -228,7 +228,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     let SetStatement { dataset, part, from, stated: when, changes, .. } = &stated[0].1;
     assert_eq!((dataset.as_str(), *part, *from, *when, *changes), ("E", true, t(1), t(7), 1));
     assert_eq!(stated[1].1.dataset.as_str(), "D");
-    // A change of the future is stated when it has come.
+    // The statement about the first set still has the same number.
     assert_eq!(stated[1].0, 1);
 }
 
@@ -248,7 +248,7 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
     make(["A"], "00.5");
     assert_eq!(state("2001-01-02T00:00:00.7Z"), (0, true));
     assert_eq!(state("2001-01-02T00:00:01Z"), (1, false));
-    // Neither the new set is stated nor the end of the one before it.
+    // Neither the new set nor the end of the previous one is stated.
     make(["B"], "02.5");
     assert_eq!(state("2001-01-02T00:00:02.7Z"), (0, true));
     assert_eq!(state("2001-01-02T00:00:03.2Z"), (2, false));
@@ -275,7 +275,7 @@ fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahe
         registry.with_clock(Clock::fixed(t(days))).add_statements(&[]).unwrap().clock_ahead_of
     };
     assert_eq!(ahead_of(31), None);
-    // The times of statements count as recorded times, too.
+    // The times of statements count as recorded times.
     assert_eq!(ahead_of(62), None);
     assert_eq!(ahead_of(94), Some(t(62)));
     let refuse = |at| {
@@ -346,7 +346,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
         older.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap().tree.root(1),
         Some(signed.root)
     );
-    // The same dataset with another history, under the same key: a fork.
+    // The same dataset with a different history, under the same key: a fork.
     let other = Registry::open(&other, clock()).unwrap();
     other
         .with_clock(Clock::fixed(second(1)))
@@ -364,7 +364,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     };
     let tree = other.snapshot().unwrap().statement_log().unwrap().tree;
     assert_eq!(other.save_checkpoint(&tree, &forged).unwrap_err().kind().as_str(), "tree-differs");
-    // A copy has the statements, and goes on with them.
+    // A copy has the statements, and continues them.
     sign(&registry, &log, &key(1), &[], second(2));
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy).unwrap();
@@ -375,7 +375,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     assert!(again.signed.is_some());
 }
 
-/// Each with what `verify` finds and the error of who signs.
+/// Each alteration, with the finding of `verify`. Adding statements fails as well.
 #[test]
 fn statements_that_are_lost_or_altered_are_found() {
     for (sql, found) in [
@@ -480,7 +480,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let note: Note = std::fs::read_to_string(site.join("checkpoint")).unwrap().parse().unwrap();
     let checkpoint: LogCheckpoint = note.body.parse().unwrap();
     assert_eq!((checkpoint.size, Some(checkpoint.root)), (321, tree.root(321)));
-    // Each file that is damaged or missing is named, and what was published before is not all.
+    // Each damaged or missing file is named. A directory with an older checkpoint is not current.
     let verify = |registry: &Registry| {
         let found = registry.verify_published_statements(directory.path()).unwrap().unwrap();
         assert_eq!(found.ok, found.differences.is_empty());
@@ -514,7 +514,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     sign(&registry, &log, &key(1), &[], second(401));
     assert_eq!(verify(&registry), (321, false, Vec::new()));
     assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
-    // Another registry, and one that was restored from an older backup, contradict what is there.
+    // Another registry, or one restored from an older backup, contradicts the published statements.
     let other = new_registry();
     other.with_clock(Clock::fixed(second(0))).change(&name("D"), &change(["X"], [])).unwrap();
     let log = other.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap();
@@ -530,7 +530,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
 const CHECKPOINT: &str = "statements/checkpoint";
 const BUNDLE: &str = "statements/tile/entries/000.p/3";
 
-/// A site with three statements, which a log has signed and a witness has cosigned.
+/// A site with three statements, signed by a log and cosigned by a witness.
 fn signed_site() -> tempfile::TempDir {
     let (registry, directory) = (new_registry(), harness::directory());
     for (at, granule) in [(0, "A"), (1, "B")] {
@@ -545,7 +545,7 @@ fn signed_site() -> tempfile::TempDir {
     directory
 }
 
-/// Reads what a site has signed, by the keys of its log and of its witness.
+/// Reads the signed statements of a site, with the keys of its log and its witness.
 fn read_site(place: &str) -> accession::Result<(Vec<String>, u64)> {
     let (key, witness) = (key(1), witness_key(2));
     let (key, witness) = (key.verification_key(), witness.verification_key());
@@ -590,7 +590,7 @@ fn a_site_with_any_bit_of_its_statements_flipped_is_rejected_by_name() {
             std::fs::write(site.path().join(file), flipped).unwrap();
             match read_site(place) {
                 Err(error) => assert!(error.to_string().contains("/statements/"), "{error}"),
-                // The line of the witness then has an unknown key.
+                // With this bit flipped, the line of the witness has an unknown key.
                 Ok((names, _)) => assert!(file == CHECKPOINT && names == [ORIGIN], "{file} {at}"),
             }
         }

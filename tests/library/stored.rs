@@ -1,4 +1,4 @@
-//! A registry file in a directory of its own.
+//! A registry file in its own directory.
 
 use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Values of the library move between threads.
+//! Values of the library can be sent between threads.
 
 use accession::dataset::DatasetMetadata;
 use accession::fixity::{FileTree, FixityRun};

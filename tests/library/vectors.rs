@@ -20,7 +20,7 @@ fn vectors() -> Vec<Value> {
     vectors
 }
 
-/// The granules of a vector, each with its files, and of each file what is known.
+/// The granules of a vector, each with its files and their records.
 fn granules(vector: &Value) -> Vec<(&String, &Map<String, Value>)> {
     let granules = vector["granules"].as_object().unwrap();
     granules.iter().map(|(granule, files)| (granule, files.as_object().unwrap())).collect()
@@ -98,7 +98,7 @@ for (const { granules } of JSON.parse(readFileSync(process.argv[1])))
     }
 }
 
-/// The tables of which the SQL is, with the granules of a vector.
+/// The tables that the SQL of the documentation reads, with the granules of a vector.
 fn tables(vector: &Value) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let mut sql = "CREATE OR REPLACE TABLE granule (granule VARCHAR);

@@ -1,4 +1,4 @@
-//! The views of a registry file, for people who read it with the sqlite3 shell.
+//! The views of a registry file, for reading it with the sqlite3 shell.
 
 use accession::{Registry, Timestamp};
 use harness::values::clock;

@@ -1,4 +1,4 @@
-//! Tests count the work, not the time: the steps, rows and checkpoints of a change.
+//! The work of a change, counted in steps, rows and checkpoints instead of time.
 
 use accession::Registry;
 use accession::chain::Chain;
@@ -19,7 +19,7 @@ fn even_numbers() -> Registry {
     let granule_ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let effort = step(&registry, "even", 0, granule_ids.iter().map(String::as_str), []).effort;
     let checkpoints = granule_ids.iter().filter(|id| Chain::is_checkpoint(id)).count() as u64;
-    // They are hashed as they are stored.
+    // Granules are hashed as they are stored.
     assert_eq!(
         effort,
         WorkCounts { steps: GRANULES as u64, rows: 0, checkpoints, ..WorkCounts::default() }
@@ -28,9 +28,9 @@ fn even_numbers() -> Registry {
     registry
 }
 
-/// The work of a change that ingests or deletes a granule of a dataset that holds the even numbers
-/// otherwise: each row after the last checkpoint before it is read, and hashed for the instance in force
-/// and, from the granule on, once more for the new one.
+/// The work of a change that ingests or deletes one granule in the dataset of even numbers. It reads each row
+/// after the last checkpoint before the granule. It hashes the row for the instance in force and, from the
+/// granule on, once more for the new instance.
 fn rewound(n: usize, is_held_then: bool) -> WorkCounts {
     let checkpoint = (0..n).rev().find(|&m| is_even(m) && Chain::is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);

@@ -6,7 +6,7 @@ mod schema_rules;
 
 use std::path::{Path, PathBuf};
 
-/// Every Rust file in some directories and those below them, with its text.
+/// All Rust files in some directories and their subdirectories, with their text.
 fn rust_files(directories: &[&str]) -> Vec<(PathBuf, String)> {
     let root = env!("CARGO_MANIFEST_DIR");
     let patterns = directories.iter().map(|path| format!("{root}/{path}/**/*.rs"));
@@ -48,7 +48,7 @@ fn every_program_that_a_test_can_do_without_is_listed_as_not_checked() {
 
 #[test]
 fn text_is_made_from_values_except_in_formats_of_their_own() {
-    // A manifest, lists of ids and of checksums, a proof, and what is made from the help.
+    // A manifest, lists of ids and of checksums, a proof, and files generated from the help.
     const WITH_A_FORMAT: [&str; 5] = [
         "cli/src/command/export.rs",
         "cli/src/command/granules.rs",

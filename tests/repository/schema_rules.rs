@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::rust_files;
 
-/// A new registry, opened in the way in which the sqlite3 shell opens it.
+/// A new registry, opened the way the sqlite3 shell opens it.
 fn schema() -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
@@ -43,8 +43,8 @@ fn there_are_no_triggers_and_no_virtual_tables() {
     assert!(strings(&connection, hidden).is_empty());
 }
 
-/// The statements of the store as it gives them to SQLite: the string of each `const` that holds SQL,
-/// and the first string of each `Sql`.
+/// The statements of the store as SQLite gets them: the string of each `const` that contains SQL, and the first
+/// string of each `Sql`.
 fn statements() -> Vec<String> {
     let mut statements = Vec::new();
     for (path, text) in rust_files(&["src"]) {
@@ -54,8 +54,8 @@ fn statements() -> Vec<String> {
             let consts = strings.filter_map(|strings| strings.first().copied());
             statements.extend(consts.map(str::to_owned));
         } else if path.starts_with("src/store/table") {
-            // The texts that the macros `select_…!` insert at the beginning of a query, and those of
-            // macros without an argument.
+            // The texts that the macros `select_…!` insert at the beginning of a query, and the texts of macros
+            // without an argument.
             let inserted: Vec<(&str, Vec<&str>)> = text
                 .split("macro_rules! ")
                 .skip(1)
@@ -93,7 +93,7 @@ fn statements() -> Vec<String> {
     statements
 }
 
-/// The strings of a text, none of which has an escaped quotation mark.
+/// The strings in a text without escaped quotation marks.
 fn strings_of(text: &str) -> Vec<&str> {
     text.split('"').skip(1).step_by(2).collect()
 }
@@ -101,7 +101,7 @@ fn strings_of(text: &str) -> Vec<&str> {
 #[test]
 fn every_statement_of_the_store_uses_a_key() {
     let (_directory, connection) = schema();
-    // As in the store: `rarray` is a parameter that holds a list of ids.
+    // As in the store: `rarray` is a parameter that contains a list of ids.
     rusqlite::vtab::array::load_module(&connection).unwrap();
     let statements = statements();
     assert!(statements.len() > 20, "{}", statements.len());
@@ -109,7 +109,7 @@ fn every_statement_of_the_store_uses_a_key() {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> =
             statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
-        // Datasets are few, and all are listed. Each id in a list parameter is looked up by key.
+        // There are few datasets, and all are listed. Each id in a list parameter is looked up by key.
         let is_co_routine = |step: &str| {
             let name = step.trim_start_matches("SCAN ").split(' ').next().unwrap();
             ["CO-ROUTINE", "MATERIALIZE"]
@@ -118,7 +118,7 @@ fn every_statement_of_the_store_uses_a_key() {
         };
         let scans = plan.iter().find(|step| {
             step.contains("SCAN")
-                // A bounded number of rows, which were found by the key.
+                // A bounded number of rows, found by the key.
                 && !is_co_routine(step)
                 && ![
                     "SCAN dataset",
@@ -136,7 +136,8 @@ fn every_statement_of_the_store_uses_a_key() {
                 .any(|fine| step.starts_with(fine))
         });
         assert_eq!(scans, None, "{sql}: {plan:?}");
-        // These sort few rows. Granules and their contents are never sorted: SQLite sorts in memory during a change.
+        // These sort few rows. Granules and their contents are never sorted here, because SQLite sorts in
+        // memory during a change.
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = [
             "ORDER BY dataset.name",
@@ -145,7 +146,7 @@ fn every_statement_of_the_store_uses_a_key() {
             "UNION ALL",
             "GROUP BY (timestamp - ?4) / ?5",
             "ORDER BY ingested + deleted DESC",
-            // Only those that were recorded in the same microsecond.
+            // Sorts only changes that were recorded in the same microsecond.
             "ORDER BY instance.recorded DESC",
         ]
         .iter()

@@ -1,14 +1,14 @@
-//! How old something may be, or how long it may take.
+//! Maximum ages and durations.
 
 use std::time::Duration;
 
 use super::set::Refusal;
 
-/// Reads how old something may be, or how long it may take: a number, and `s`, `m`, `h` or `d`.
+/// Parses a maximum age or duration: a number and `s`, `m`, `h` or `d`.
 ///
 /// # Errors
 ///
-/// It is something else, or more than a [`Duration`] can be.
+/// The text has another form, or is more than a [`Duration`] can be.
 pub fn age(text: &str) -> Result<Duration, Refusal> {
     let refused = || Refusal::from("a duration is a number and a unit: 90m, 36h or 2d");
     let units = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];

@@ -50,7 +50,7 @@ impl ChangeArgs {
             .all_examples(all)
     }
 
-    /// The change as it was asked for.
+    /// The requested change. `create` is whether a missing dataset is created.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
         let (has_line, reads_history, findings) = (false, false, None);
@@ -75,7 +75,7 @@ pub struct ExpectArgs {
 }
 
 impl ExpectArgs {
-    /// The expected set. `None` means any that no guard refuses.
+    /// The expected set. `None` means that any set that no guard refuses is accepted.
     pub fn set(self) -> Option<Expected> {
         self.expect
     }
@@ -97,7 +97,7 @@ enum Confirmed {
 }
 
 impl ClockArgs {
-    /// The time to record. `None` means that of the clock, unless it is refused.
+    /// The time to record. `None` means the time of the clock, unless it is refused.
     pub fn time(&self) -> Option<ChangeTime> {
         self.at.map(|Confirmed::Now| ChangeTime::Now)
     }

@@ -2,7 +2,7 @@
 
 use accession::{DatasetFilter, DatasetName};
 
-/// The datasets that were named, or all if none was.
+/// The named datasets, or all datasets if none is named.
 pub fn named_or_all(names: &[DatasetName]) -> DatasetFilter {
     match names {
         [] => DatasetFilter::All,

@@ -15,10 +15,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::error::{Error, Result};
 use crate::paths::PathArgs;
 
-/// The heading of options for unusual listings, which only `--help` shows.
+/// The heading of options for unusual listings. Only `--help` shows them.
 const READING: &str = "Reading listings";
 
-/// The names of all formats, which completions offer.
+/// The names of all formats, for completions.
 fn names() -> impl Iterator<Item = &'static str> {
     iter::once("auto").chain(InputFormat::ALL.map(|(name, _)| name))
 }
@@ -92,7 +92,7 @@ pub struct RowArgs {
 }
 
 impl RowArgs {
-    /// The first option that was given.
+    /// The first of these options that was given.
     fn given(&self) -> Option<&'static str> {
         let RowArgs { only, comment, skip_lines, no_header, total } = self;
         let given = [
@@ -105,7 +105,7 @@ impl RowArgs {
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
-    /// The options of the library.
+    /// Adds these options to the library's options.
     fn reading(&self, options: ListingOptions) -> ListingOptions {
         options
             .only(self.only.clone())
@@ -138,19 +138,19 @@ impl FormatArgs {
         given.or(self.column.is_some().then_some("--column")).or(self.rows.given())
     }
 
-    /// The options of the library, which leave out what is stated of files.
+    /// The options of the library. They omit the metadata of files.
     pub fn options(&self) -> ListingOptions {
         let column = self.column.clone();
         let options = ListingOptions::new().format(self.format.0).column(column);
         self.rows.reading(options).without_files(true)
     }
 
-    /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
-    /// ids. Where a row is a file, which has a checksum, several of them have the id of their granule.
+    /// Rejects a listing if a column is named and most of its values repeat: such a column has no ids. If a row
+    /// is a file with a checksum, several rows may have the id of their granule.
     ///
     /// # Errors
     ///
-    /// Such a column; the listing cannot be read.
+    /// There is such a column, or the listing cannot be read.
     pub fn refuse_repeating(&self, paths: &PathArgs, listing: &Listing) -> Result<()> {
         let Some(column) = self.column.as_ref().filter(|_| !paths.changes_ids()) else {
             return Ok(());
@@ -184,12 +184,12 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// How lists are read, and which part of a listed path is the id.
+    /// The options for reading lists, and the part of a listed path that is the id.
     pub fn reading(&self) -> (ListingOptions, &PathArgs) {
         (self.files.reading(self.format.options()), &self.paths)
     }
 
-    /// The first option that was given and has an effect on nothing but a listing.
+    /// The first option that was given and only applies to listings.
     pub fn given(&self) -> Option<&'static str> {
         let given = self.format.given().or(self.paths.given());
         given.or(self.files.inventory.given()).or(self.files.columns.given())
@@ -221,7 +221,7 @@ impl DetectedListArgs {
         self.rows.reading(ListingOptions::new().column(self.column.clone()))
     }
 
-    /// The first option that was given, but those of paths.
+    /// The first option that was given, without those of paths.
     pub fn given(&self) -> Option<&'static str> {
         self.column.is_some().then_some("--column").or(self.rows.given())
     }
@@ -299,7 +299,8 @@ impl FileArgs {
         given.or(self.inventory.given()).or(self.columns.given())
     }
 
-    /// The options of reading the input. What cannot be read is skipped, unless it was asked for.
+    /// Adds the options for reading files. Metadata that cannot be read is skipped, unless an option names its
+    /// columns.
     pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let without_files = self.no_files;
         let skips_odd_files = self.columns.given().is_none();
@@ -323,7 +324,7 @@ impl FileColumns {
         given.or(self.etag.then_some("--etag"))
     }
 
-    /// The options of reading the input.
+    /// Adds the options for reading the columns.
     pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let FileColumns { algorithm, size_column, checksum_column, path_column, split, etag } =
             self;

@@ -49,18 +49,18 @@ pub struct ChecksumArgs {
     checksums: bool,
 }
 
-/// A command that reads listings, as hints name it.
+/// A command that reads listings, for hints.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading<'a> {
     /// The command, with the dataset: `sync US`.
     pub command: &'a str,
-    /// The command that names a granule by its id: `ingest US`. `None` means that there is none.
+    /// The command that accepts granule ids: `ingest US`. `None` means that there is none.
     pub by_id: Option<&'a str>,
 }
 
 impl ReadingArgs {
-    /// The granules of ids and then of listings. `files` says how sizes and checksums are read; `None` means
-    /// that they are not.
+    /// The granules of ids, followed by those of listings. `files` says how sizes and checksums are read;
+    /// `None` means that they are not read.
     pub fn entries<'a>(
         &'a self,
         session: &'a Session,
@@ -80,18 +80,18 @@ impl ReadingArgs {
     ///
     /// # Errors
     ///
-    /// Such a column; the listing cannot be read.
+    /// There is such a column, or the listing cannot be read.
     pub fn refuse_repeating(&self, listing: &Listing) -> Result<()> {
         self.format.refuse_repeating(&self.paths, listing)
     }
 }
 
 impl ChecksumArgs {
-    /// The options of reading listings.
+    /// Adds the options for reading listings.
     ///
     /// # Errors
     ///
-    /// Checksums are requested, and no listing is a directory.
+    /// Checksums are requested, but no listing is a directory.
     fn reading(&self, options: ListingOptions, listings: &[InputFile]) -> Result<ListingOptions> {
         if !self.checksums {
             return Ok(options);
@@ -106,11 +106,11 @@ impl ChecksumArgs {
     }
 }
 
-/// Refuses listings that do not exist, before any is read. What was typed may be an id, a pattern or a dataset.
+/// Rejects listings that do not exist, before any is read. The argument may be an id, a pattern or a dataset.
 ///
 /// # Errors
 ///
-/// One does not exist.
+/// A listing does not exist.
 pub fn refuse_missing(
     listings: &[InputFile],
     session: &Session,
@@ -154,13 +154,13 @@ fn cannot_read(path: &Path, cause: io::Error) -> Error {
 
 fn is_dataset(text: &str, session: &Session) -> bool {
     let Ok(name) = text.parse::<DatasetName>() else { return false };
-    // The command has failed already: that nothing can be suggested is not reported.
+    // The command has failed already, so an error here only loses the suggestion.
     let registry = session.open_existing().ok().flatten();
     let snapshot = registry.and_then(|registry| registry.snapshot().ok());
     snapshot.is_some_and(|snapshot| snapshot.dataset(&name).is_ok())
 }
 
-/// Whether a word may be a granule id: it is not a path, and does not end like a file of ids.
+/// Whether a word may be a granule id: it is not a path, and its extension is not that of a file of ids.
 fn looks_like_id(text: &str) -> bool {
     const OF_LISTINGS: [&str; 12] = [
         "txt", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "lst", "list", "md5", "sha256", "pdr",

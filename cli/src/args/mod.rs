@@ -1,4 +1,4 @@
-//! Arguments that several commands take. Each type converts what was typed into what it means.
+//! Arguments of several commands. Each type converts typed text to its meaning.
 
 mod age;
 mod change;

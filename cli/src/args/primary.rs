@@ -35,8 +35,8 @@ pub struct PrimaryArgs {
 }
 
 impl PrimaryArgs {
-    /// The primary of a mirror: the named one, or else its default. `command` is the subcommand of `mirror`, for the
-    /// hint.
+    /// The primary of a mirror: the named one, else the mirror's default. `command` is the subcommand of
+    /// `mirror`, for the hint.
     pub fn source(
         &self,
         mirror: &DatasetName,
@@ -64,7 +64,7 @@ impl PrimaryArgs {
         }
     }
 
-    /// The primary from which a mirror was last pulled. `None`: `known` is another one.
+    /// The primary of a mirror's last pull. `None` means that `known` is not that primary.
     pub fn default_source(
         &self,
         known: KnownPrimary,
@@ -80,7 +80,7 @@ impl PrimaryArgs {
     }
 }
 
-/// A source whose repeated requests are reported.
+/// The same source, with a report of each repeated request.
 fn reporting(source: Primary, session: &Session) -> Primary {
     match (session.is_verbose(), session.is_json()) {
         (true, true) => source.before_retry(report_as_json),
@@ -90,7 +90,7 @@ fn reporting(source: Primary, session: &Session) -> Primary {
     }
 }
 
-/// Parses a number of seconds to wait for a server.
+/// Parses the number of seconds to wait for a server.
 pub fn timeout() -> RangedU64ValueParser {
     RangedU64ValueParser::new().range(1..=3_600)
 }
@@ -124,7 +124,7 @@ pub struct HttpArgs {
 }
 
 impl HttpArgs {
-    /// The options as they are kept with a source.
+    /// The options as they are stored with a source.
     fn options(&self) -> Result<PrimaryOptions> {
         let ca_file = self.ca_file.as_ref().map(std::path::absolute).transpose()?;
         Ok(PrimaryOptions {
@@ -144,7 +144,7 @@ impl HttpArgs {
         numbers || ca_file.is_some() || *insecure
     }
 
-    /// The dataset at an address. Sends no request yet. Returns `None` if the file is not an address and none
+    /// The dataset at an address. Sends no request yet. `None` means that the file is not an address and none
     /// of these options is given.
     pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Primary>> {
         let options = self.options()?;
@@ -166,7 +166,7 @@ impl HttpArgs {
     }
 }
 
-/// Prints on stderr that a request is repeated, and why: a server can ask to wait for minutes.
+/// Prints on stderr that a request is repeated, and why. A server can ask clients to wait for minutes.
 fn report(retry: &Retry<'_>) -> Duration {
     let Retry { error, attempt, attempts, delay } = retry;
     let (error, seconds) = (error.to_string(), delay.as_secs_f64());

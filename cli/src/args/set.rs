@@ -1,4 +1,4 @@
-//! Options that say where a set is read, and at what time.
+//! Options for the source of a set, and for the time at which it is read.
 
 use std::str::FromStr;
 
@@ -22,12 +22,12 @@ pub struct SiteArgs {
 }
 
 impl SiteArgs {
-    /// Whether one is given.
+    /// Whether a site is given.
     pub fn is_given(&self) -> bool {
         self.site.is_some()
     }
 
-    /// Reads what names lead to, if a site is given.
+    /// Reads the sets that `names` mean, if a site is given.
     ///
     /// # Errors
     ///
@@ -36,8 +36,8 @@ impl SiteArgs {
         self.named()?.map_or(Ok(()), |site| session.follow(&site, names))
     }
 
-    /// The address of the site that resolves identifiers: from the environment, or else that of the given
-    /// site. `None` means that neither is known.
+    /// The address of the site that resolves identifiers: from the environment, else that of the given site.
+    /// `None` means that neither is known.
     pub fn resolver(&self) -> Result<Option<String>> {
         let named = |site: PublishedSite| Ok::<_, Error>(site.public_address()?);
         match resolver()? {
@@ -65,12 +65,12 @@ pub struct KnownAtArgs {
 }
 
 impl KnownAtArgs {
-    /// Refuses the option for a set that does not depend on the state of the registry, and for a dataset whose history
-    /// was corrected after the time: another dataset has the earlier history.
+    /// Rejects the option for a set that does not depend on the state of the registry. Also rejects it for a
+    /// dataset whose history was corrected after the time: the earlier history belongs to another dataset now.
     ///
     /// # Errors
     ///
-    /// The set is named by an identifier; the history was corrected after the time.
+    /// The set is named by an identifier, or the history was corrected after the time.
     pub fn check(&self, selection: &Selection, snapshot: &Snapshot) -> Result<()> {
         match (self.known_at, selection) {
             (None, _) => Ok(()),
@@ -81,11 +81,11 @@ impl KnownAtArgs {
         }
     }
 
-    /// Refuses the option for a dataset whose history was corrected after the time.
+    /// Rejects the option for a dataset whose history was corrected after the time.
     ///
     /// # Errors
     ///
-    /// The history was corrected after the time; the dataset's record cannot be read.
+    /// The history was corrected after the time, or the dataset's record cannot be read.
     pub fn check_dataset(&self, name: &DatasetName, snapshot: &Snapshot) -> Result<()> {
         let Some(at) = self.known_at else { return Ok(()) };
         let corrections = snapshot.dataset(name)?.corrections;
@@ -106,7 +106,7 @@ impl KnownAtArgs {
         self.known_at.is_some()
     }
 
-    /// Refuses the option for a listing.
+    /// Rejects the option for a listing.
     ///
     /// # Errors
     ///
@@ -141,10 +141,10 @@ impl KnownAtArgs {
     }
 }
 
-/// Why a value of an option is refused.
+/// The reason for rejecting the value of an option.
 pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads what an option does. An empty value clears.
+/// Parses the edit of a field. An empty value clears the field.
 pub fn edit<T: FromStr>(text: &str) -> Result<Edit<T>, Refusal>
 where
     Refusal: From<T::Err>,
@@ -152,7 +152,7 @@ where
     edit_as(text, |text| Ok(text.parse()?))
 }
 
-/// The same of a value that is not read as any of its type.
+/// The same as [`edit`], for values that have their own parser.
 pub fn edit_as<T>(
     text: &str,
     read: impl FnOnce(&str) -> Result<T, Refusal>,
@@ -170,7 +170,7 @@ pub fn resolver() -> Result<Option<String>> {
     read.map(Some).map_err(|refusal| Error::usage(format!("{VARIABLE}: {refusal}")))
 }
 
-/// Reads the address of a site's root, and returns it without the slash at its end.
+/// Parses the address of a site's root, and returns it without the slash at its end.
 pub fn public_url(text: &str) -> Result<String, Refusal> {
     let address: WebAddress = text.parse()?;
     if address.as_str().contains(['?', '#']) {

@@ -67,7 +67,7 @@ impl Args {
         drop(resolution);
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note)?;
-        // Who tries it wants to see what it would do.
+        // A user who tries a command wants to see its effect.
         if !session.is_quiet() || session.is_json() || self.dry_run {
             let dry_run = self.dry_run;
             let rows = annotated.iter().map(|annotated| AnnotatedRow { annotated, dry_run });
@@ -77,7 +77,7 @@ impl Args {
     }
 }
 
-/// An instance that was annotated, or in a dry run would be, as JSON.
+/// An instance that was annotated, or would be without the dry run, as JSON.
 #[derive(Serialize)]
 struct AnnotatedRow<'a> {
     #[serde(flatten)]

@@ -122,7 +122,7 @@ impl Ingest {
     }
 }
 
-/// The error; of a listing that states its own time, with a hint if it is too old.
+/// Adds a hint to the error if a listing states its own time, and that time is too early.
 fn with_hint_of_time(error: Error, at: Option<ChangeTime>, findings: &Findings) -> Error {
     match findings.created().filter(|_| at.is_none() && error.kind() == ErrorKind::NotAfterLast) {
         Some(created) => error.with_hint(format!(
@@ -132,13 +132,13 @@ fn with_hint_of_time(error: Error, at: Option<ChangeTime>, findings: &Findings) 
     }
 }
 
-/// The guard of a change of so many listings: the limits of the dataset, or the default. Ids that are typed are
-/// not guarded.
+/// The guard of a change with this many listings: the limits of the dataset, or the default. Typed ids are not
+/// guarded.
 fn limits(listings: usize) -> Option<Limits> {
     (listings > 0).then(Limits::default)
 }
 
-/// The commands that hints name, with the dataset.
+/// The commands that hints name, each with the dataset.
 struct ByName {
     command: String,
     by_id: String,
@@ -154,7 +154,7 @@ impl ByName {
     }
 }
 
-/// Refuses a command that names no granules.
+/// Rejects a command that names no granules.
 fn refuse_nothing(listings: &[InputFile], ids: &[String]) -> Result<()> {
     if !listings.is_empty() || !ids.is_empty() {
         return Ok(());
@@ -163,7 +163,7 @@ fn refuse_nothing(listings: &[InputFile], ids: &[String]) -> Result<()> {
         .with_hint("name a file, a directory, or - for standard input; or a granule with --id ID"))
 }
 
-/// Refuses an id that a shell leaves as it is if no file matches it.
+/// Rejects an id that is a pattern: shells pass a pattern as it is if no file matches it.
 fn refuse_patterns(ids: &[String], session: &Session, command: &str) -> Result<()> {
     let Some(pattern) = ids.iter().find(|id| id.contains(['*', '?', '['])) else {
         return Ok(());
@@ -295,7 +295,7 @@ impl Sync {
         let mut options = self.change.options().if_missing(if_missing(self.create));
         let guard = ListingGuard::default();
         let (listing, findings) = self.listing(session, &guard).inspect_err(|error| {
-            // A wrong argument is not a refused listing.
+            // A wrong argument is not recorded as a refused listing.
             if !options.is_dry_run() && error.rejects_listing() {
                 self.note_refused(error, session);
             }
@@ -312,7 +312,7 @@ impl Sync {
         synced.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
     }
 
-    /// Refuses an inventory that was made before the listing that confirmed the dataset last.
+    /// Rejects an inventory that is older than the listing that last confirmed the dataset.
     fn refuse_older(&self, created: Timestamp, session: &Session) -> Result<()> {
         let Some(registry) = session.open_existing()? else { return Ok(()) };
         let only = DatasetFilter::Only(vec![self.dataset.clone()]);
@@ -349,7 +349,7 @@ impl Sync {
         Ok((listing, findings))
     }
 
-    /// Notes that a listing could not be read. Where that cannot be noted, the error is still reported.
+    /// Records that a listing was rejected. If that fails, only the original error is reported.
     fn note_refused(&self, error: &Error, session: &Session) {
         if let Ok(Some(registry)) = session.open_existing()
             && let Ok(registry) = session.recording(&registry, None)
@@ -403,7 +403,7 @@ impl Revert {
         })
     }
 
-    /// The earlier set of the dataset that was typed. The present set of the dataset is none.
+    /// Resolves `set` to an earlier set of the dataset. Rejects its present set.
     fn earlier(&self, set: &SetSpec, session: &Session) -> Result<Selection> {
         let snapshot = session.open()?.snapshot()?;
         let resolution =
@@ -423,7 +423,7 @@ impl Revert {
         Ok(resolution.in_dataset(own)?)
     }
 
-    /// The error with a hint. A time alone is read as the name of a dataset.
+    /// Adds a hint to the error if the argument is only a time, which is read as the name of a dataset.
     fn with_hint_of_time(
         &self,
         error: accession::Error,
@@ -439,10 +439,10 @@ impl Revert {
         }
     }
 
-    /// The error with a command that names the set before the last change.
+    /// Adds to the error a command that names the set before the last change.
     fn with_hint_of_sets(&self, error: Error, session: &Session) -> Error {
         let (dataset, program) = (&self.dataset, session.program());
-        // The command has failed already: that nothing can be suggested is not reported.
+        // The command has failed already, so an error here only loses the suggestion.
         let registry = session.open_existing().ok().flatten();
         let snapshot = registry.and_then(|registry| registry.snapshot().ok());
         let before = snapshot.and_then(|snapshot| snapshot.change_before_last(dataset).ok());

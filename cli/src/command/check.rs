@@ -42,7 +42,7 @@ pub struct Args {
     site: SiteArgs,
 }
 
-/// How many intervals are printed as text for a citation, since many datasets can hold one set.
+/// The number of periods that are printed as text for a citation. Many datasets can hold the same set.
 const MAX_INTERVALS: usize = 20;
 
 impl Args {
@@ -51,8 +51,8 @@ impl Args {
         let names = items.iter().filter_map(|item| name_of(&item.pasted));
         self.site.follow(session, &names.collect::<Vec<_>>())?;
         let registry = session.open()?;
-        // The verdicts are written to a temporary file first. All of them are from one snapshot,
-        // and while it is open, the command must not wait for a terminal or a pipe.
+        // The verdicts are written to a temporary file first. They are all from one snapshot, and a command
+        // must not wait for a terminal or a pipe while a snapshot is open.
         let mut spool = BufWriter::new(temporary_file::create()?);
         let checker = Checker::new(&registry)?;
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
@@ -113,7 +113,7 @@ impl Args {
     }
 }
 
-/// Returns the citations in an argument that is not the name of a file. There is at least one.
+/// Returns the citations in an argument that is not the name of a file. At least one is returned.
 fn found(text: &str) -> Result<Vec<Item>> {
     let has_lines = text.trim_end().contains('\n');
     let mut found = Vec::new();
@@ -134,7 +134,8 @@ fn found(text: &str) -> Result<Vec<Item>> {
     Ok(found)
 }
 
-/// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
+/// The name of a citation's set on a published site. `None` means that the citation has no readable identifier
+/// or digest.
 fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     match (&pasted.identifier, &pasted.digest) {
         (Some(ParsedField::Read(identifier)), _) => Some((*identifier).into()),
@@ -143,7 +144,7 @@ fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     }
 }
 
-/// A citation, with the key of the reference that has it, and its line.
+/// A citation, with the key of its reference, and its line.
 struct Item {
     pasted: FoundCitation,
     key: Option<String>,
@@ -157,7 +158,7 @@ impl Item {
     }
 }
 
-/// A verdict, and which reference it is on.
+/// A verdict, and the reference that it is about.
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]

@@ -88,7 +88,7 @@ pub struct Args {
     files: FileArgs,
 }
 
-/// What is written: a citation, or a crate.
+/// The format of the output: a citation or a crate.
 #[derive(Debug, Clone, Copy)]
 enum Format {
     Citation(CitationFormat),
@@ -155,7 +155,8 @@ impl Args {
                 };
                 (Selection::Dataset { name, at }, at)
             }
-            // It is cited from the dataset that held it first, whose files are not chosen silently.
+            // The citation is of the dataset that held the set first. If its contents are ambiguous, none is
+            // chosen silently.
             selection => {
                 resolution.contents()?;
                 let at = match &selection {
@@ -268,7 +269,7 @@ impl Args {
         let citation =
             citation.with_resolver(self.site.resolver()?.as_deref()).with_digest(self.digest);
         let mut lacks = Vec::new();
-        // Nobody edits what a site has published.
+        // The user of a published site cannot edit the record.
         if let Format::Citation(format) = self.format
             && !self.site.is_given()
         {
@@ -294,12 +295,12 @@ impl Args {
         printed.0.extend(saved.iter().map(|saved| ("saved", to_value(saved))));
         session.present(&printed, write_citation)?;
         if let Some(saved) = saved.as_ref().filter(|_| !session.is_json()) {
-            // It follows the citation.
+            // The line must follow the citation.
             session.finish()?;
             session.note(&saved_line(&to_value(saved)));
         }
         if !lacks.is_empty() && !session.is_json() {
-            // The hint follows the citation.
+            // The hint must follow the citation.
             session.finish()?;
             let options: Vec<&str> = lacks.into_iter().map(option_of).collect();
             let (program, options) = (session.program(), options.join(", "));
@@ -308,7 +309,7 @@ impl Args {
         Ok(Exit::Done)
     }
 
-    /// What is printed. A crate in a directory is written there, and the sentence is printed.
+    /// The text to print. A crate in a directory is written there, and a sentence about it is printed.
     fn text<Granules>(
         &self,
         citation: &Citation,
@@ -328,7 +329,7 @@ impl Args {
     }
 }
 
-/// Saves a subset for its citation, if the registry can be written. Otherwise a warning says that it is not saved.
+/// Saves a subset for its citation, if the registry is writable. Otherwise warns that it is not saved.
 fn save_subset(
     session: &Session,
     registry: &Registry,
@@ -355,7 +356,7 @@ fn save_subset(
     Ok(saved)
 }
 
-/// The granules of an instance that a list names, all of which the instance has: no registry has the list.
+/// The granules of an instance that a list names. The instance must have all of them. No registry has the list.
 fn listed_of<E>(
     granules: impl Iterator<Item = Result<Granule, E>>,
     listing: &Listing,
@@ -375,7 +376,7 @@ where
     }))
 }
 
-/// What was saved, in a line on stderr.
+/// The line on stderr about a saved subset.
 fn saved_line(saved: &Value) -> String {
     let [identifier, granules] = ["identifier", "granules"].map(|member| in_words(&saved[member]));
     let verb = if saved["dry_run"] == true { "would save" } else { "saved" };
@@ -387,14 +388,14 @@ fn write_citation(out: &mut Output, printed: &Value) -> io::Result<()> {
     write!(out, "{}", in_words(&printed["citation"]))
 }
 
-/// The fields that a citation lacks. What changes every night has no version, and a citation that lacks
-/// nothing else is complete.
+/// The fields that a citation lacks. Datasets that change every night have no version, so a citation that lacks
+/// only the version is complete.
 fn lacking(citation: &Citation, format: CitationFormat) -> Vec<&'static str> {
     let lacks = citation.missing_fields(format);
     if lacks == ["version"] { Vec::new() } else { lacks }
 }
 
-/// The option of `dataset edit` that adds a member of the record.
+/// The option of `dataset edit` that adds a field of the record.
 fn option_of(field: &'static str) -> &'static str {
     match field {
         "doi" => "--doi",

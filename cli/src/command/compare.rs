@@ -79,10 +79,10 @@ pub struct Compare {
     limit: Option<u64>,
 }
 
-/// How many granules of each side are listed as text, unless more are asked for.
+/// The number of granules of each side that are listed as text by default.
 pub const MAX_LISTED: u64 = 20;
 
-/// Where the two sides of a comparison are.
+/// The names of the two sides of a comparison in messages.
 const PLACES: [&str; 2] = ["on the left", "on the right"];
 
 /// One side of a comparison, as JSON.
@@ -101,7 +101,7 @@ enum Compared {
         source: String,
         identifier: Identifier,
         granules: u64,
-        /// The algorithms that are guessed from the length of its checksums.
+        /// The algorithms that were guessed from the length of the listing's checksums.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         by_length: Vec<Value>,
     },
@@ -116,7 +116,7 @@ struct HeldPeriod {
     contents: usize,
 }
 
-/// The result of a comparison, as JSON: without the granules that differ.
+/// The result of a comparison, as JSON. It lacks the granules that differ.
 #[derive(Serialize)]
 struct ComparedSets<'a> {
     identical: bool,
@@ -125,7 +125,7 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left_count: u64,
     only_right_count: u64,
-    /// How many of them differ only in Unicode normalisation or letter case.
+    /// The number of granules that differ only in Unicode normalisation or letter case.
     spelling_pairs: u64,
     other_content_count: u64,
     digest_equal: bool,
@@ -135,7 +135,7 @@ struct ComparedSets<'a> {
     scanned: Option<Scanned>,
 }
 
-/// When a listing was made, and the number of granules that changed meanwhile.
+/// The period in which a listing was made, and the number of granules that changed meanwhile.
 #[derive(Serialize)]
 struct Scanned {
     start: Timestamp,
@@ -144,7 +144,7 @@ struct Scanned {
 }
 
 impl Compared {
-    /// The same side, if it was read from a published site.
+    /// The same side, read from a published site.
     fn of_site(self) -> Self {
         match self {
             Compared::Set { .. } => Compared::Published(without_recording(&self)),
@@ -162,15 +162,15 @@ struct Listed {
     directory: Option<PathBuf>,
 }
 
-/// One side, as it was found.
+/// One side of a comparison.
 enum Side {
     /// A set of the registry, with its different contents.
     Set(Registry, Vec<HeldContents>),
-    /// The set of a dataset that is published in a directory, in a temporary registry.
+    /// The present set of a dataset that is published in a directory, in a temporary registry.
     Published(Registry, Vec<HeldContents>),
     /// A listing that was read.
     Listing(Listed),
-    /// An identifier or a digest that the registry does not know, and why it is not known.
+    /// An identifier or a digest that is unknown here, with the error that says why.
     Unknown(Error),
 }
 
@@ -238,7 +238,7 @@ impl Compare {
                 report(session, [list, set], &sides.swapped(), false, self.summary)
             }
             (Side::Listing(left), Side::Listing(right)) => {
-                // A directory is read for the checksums of the other side.
+                // A single directory goes second: its files are read for the checksums that the other side has.
                 let is_swapped = left.directory.is_some() && right.directory.is_none();
                 let (first, second) = if is_swapped { (right, left) } else { (left, right) };
                 let places = if is_swapped { [PLACES[1], PLACES[0]] } else { PLACES };
@@ -271,7 +271,8 @@ impl Compare {
         }
     }
 
-    /// Compares a set, on the left, with a listing. The files of a directory are read, unless only names are compared.
+    /// Compares a set, on the left, with a listing. If the listing is a directory, its files are read, unless
+    /// only names are compared.
     fn with_listing(
         &self,
         session: &Session,
@@ -291,7 +292,7 @@ impl Compare {
         compare_with(session, (registry, set), listed, places, limit)
     }
 
-    /// Compares a dataset with a listing that took time to make.
+    /// Compares a dataset with a listing that was made over a period of time.
     fn compare_scanned(
         &self,
         session: &mut Session,
@@ -337,7 +338,8 @@ impl Compare {
         report_with(session, compared, &sides, (false, Some(scanned)), self.summary)
     }
 
-    /// Finds the sides. Listings are read last, without an open snapshot: one may be typed at a terminal.
+    /// Finds the sides. Listings are read last, without an open snapshot, because one may be typed at a
+    /// terminal.
     fn sides(&self, session: &Session, specs: &[SetSpec]) -> Result<Vec<Side>> {
         enum Found {
             Side(Side),
@@ -367,7 +369,7 @@ impl Compare {
         if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
             refuse_unread(self.lists.given())?;
         }
-        // If the registry does not know a digest, the files of directories are hashed to compare theirs.
+        // If a cited digest is unknown here, the files of directories are hashed to compute their digests.
         let is_unknown = |(spec, it): (&SetSpec, &Found)| match it {
             Found::Side(Side::Unknown(_)) => spec.has_digest(Digest::EMPTY).is_some(),
             Found::Side(Side::Set(_, contents)) => lacks_digest(spec, contents),
@@ -390,7 +392,7 @@ impl Compare {
                     Some(_) if is_hashed => options.checksums(Algorithm::Sha256),
                     _ => options,
                 };
-                // What was read for all of them is not read again for one of them.
+                // If all sides are directories, their files are hashed here, and not again for the comparison.
                 let directory = directory.filter(|_| !are_directories);
                 let ListedSource { source, listing, by_length } =
                     listed(session, file, (options, paths))?;
@@ -401,7 +403,7 @@ impl Compare {
     }
 }
 
-/// The error of a comparison that is not that of a dataset and a listing.
+/// The error that `--scanned` needs one dataset and one listing.
 fn not_scanned() -> Error {
     Error::usage("--scanned is for one dataset and one listing: it says when the listing was made")
         .with_hint("`accession compare NAME ./scan.txt --scanned START/END`")
@@ -412,7 +414,7 @@ fn is_published(directory: &Path) -> bool {
     directory.join("head.json").is_file() && directory.join("log").is_dir()
 }
 
-/// The present set of the dataset that is published in a directory, which is proved.
+/// The present set of the dataset that is published in a directory. It is verified.
 fn published(session: &Session, directory: &Path) -> Result<Side> {
     let now = session.now()?;
     let mut import = Import::new();
@@ -425,7 +427,7 @@ fn published(session: &Session, directory: &Path) -> Result<Side> {
     Ok(Side::Published(registry, contents))
 }
 
-/// What to do if only one set is named.
+/// What to do if only one set is given.
 fn one_more(only: &str) -> String {
     match only.contains(['~', '@', '/', ':', ' ']) || only == "-" {
         true => format!("name another set: `accession compare {only} NAME`"),
@@ -433,8 +435,8 @@ fn one_more(only: &str) -> String {
     }
 }
 
-/// The side of an identifier or a digest that the registry does not know, or where there is no registry. One that
-/// it knows was not in force at the time that was named.
+/// The side for an identifier or a digest that the registry does not know, or for which there is no registry.
+/// If the registry knows it, it was only not in force at the given time, and the error is returned.
 fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<Side> {
     let kind = error.kind();
     let is_unknown = kind == ErrorKind::IdentifierUnknown || kind == ErrorKind::RegistryMissing;
@@ -464,7 +466,7 @@ where
     Ok(described)
 }
 
-/// The files of the sides that are no directories.
+/// The files of the sides that are not directories.
 fn other_files(
     sides: &[Side],
 ) -> Result<Vec<Box<dyn Iterator<Item = accession::Result<Granule>> + Send>>> {
@@ -494,7 +496,8 @@ fn has_checksums(listing: &Listing) -> Result<bool> {
     Ok(false)
 }
 
-/// Compares a set with a listing, the set on the left. Of several contents of the set, the nearest is compared.
+/// Compares a set, on the left, with a listing. If the set had several contents, the most similar one is
+/// compared.
 fn compare_with(
     session: &Session,
     (registry, contents): (&Registry, &[HeldContents]),
@@ -526,9 +529,9 @@ fn has_paths(listing: &Listing) -> Result<bool> {
 #[derive(Serialize)]
 struct ComparedName<'a> {
     identical: bool,
-    /// `None` means that no identifier is named.
+    /// `None` means that no identifier is given.
     identifier_equal: Option<bool>,
-    /// `None` means that no digest is named, or that it was not compared.
+    /// `None` means that no digest is given, or that it was not compared.
     digest_equal: Option<bool>,
     expected: &'a SetSpec,
     source: String,
@@ -536,8 +539,8 @@ struct ComparedName<'a> {
     found: ListingSummary,
 }
 
-/// Whether a set is the cited one: not if a listing has the same identifier, and no contents of the set have the
-/// cited digest. The listing may have it, which is found out without the set.
+/// Replaces a side by [`Side::Unknown`] if no contents of the set have the cited digest, but the listing has
+/// the same identifier. The listing may have that digest, which is then checked without the set.
 fn as_cited(spec: &SetSpec, side: Side, other: &Side) -> Result<Side> {
     let (Side::Set(_, contents), Side::Listing(Listed { listing, .. })) = (&side, other) else {
         return Ok(side);
@@ -552,12 +555,12 @@ fn as_cited(spec: &SetSpec, side: Side, other: &Side) -> Result<Side> {
     }
 }
 
-/// Whether a digest is cited that no contents of a set have.
+/// Whether the name has a digest that no contents of a set have.
 fn lacks_digest(spec: &SetSpec, contents: &[HeldContents]) -> bool {
     contents.iter().all(|it| spec.has_digest(it.set.digest()) == Some(false))
 }
 
-/// Compares a listing with an identifier or a digest, of which nothing else is known.
+/// Compares a listing with an identifier or a digest that is unknown here.
 fn compare_unknown(
     session: &mut Session,
     expected: &SetSpec,
@@ -597,7 +600,7 @@ fn compare_unknown(
     Ok(if identical { Exit::Done } else { Exit::Differs })
 }
 
-/// Prints how two sides differ.
+/// Prints the differences between two sides.
 fn report(
     session: &mut Session,
     compared: [Compared; 2],
@@ -608,7 +611,7 @@ fn report(
     report_with(session, compared, sides, (is_digest_equal, None), is_summary)
 }
 
-/// Prints how two sides differ. A side may be a listing that took time to make.
+/// Prints the differences between two sides. A side may be a listing that was made over a period of time.
 fn report_with(
     session: &mut Session,
     [left, right]: [Compared; 2],
@@ -649,7 +652,7 @@ fn report_with(
     Ok(if is_identical { Exit::Done } else { Exit::Differs })
 }
 
-/// Writes how many granules of two sides differ.
+/// Writes the numbers of granules by which two sides differ.
 fn write_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
     let is_identical = compared["identical"] == true;
     let count = |member: &str| compared[member].as_u64().unwrap_or(0);
@@ -714,8 +717,8 @@ pub fn write_sides(out: &mut Output, sides: [(&str, &Value); 2]) -> io::Result<(
     write_rows(out, COLUMNS, &rows)
 }
 
-/// A set, named as itself: a subset is not the instance from which it is selected. Which of its contents it is
-/// was found only if files were compared.
+/// The JSON of a set. A subset has its own identifier, digest and number of granules, not those of its
+/// instance. The period of the contents is only known if files were compared.
 fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compared {
     let compared = &contents[index];
     let HeldContents { ref set, from, until, .. } = *compared;
@@ -726,15 +729,15 @@ fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compar
     Compared::Set { instance: Box::new(instance), held }
 }
 
-/// How the granules of one side alone are printed.
+/// The output of the granules that only one side has.
 pub struct OneSide {
-    /// Their member of the result.
+    /// The member of the result with these granules.
     pub member: &'static str,
-    /// How they are printed as text.
+    /// The format as text.
     pub lines: MarkedLines,
 }
 
-/// The lists of a comparison of two sides: the granules of the left and of the right side alone, and those with
+/// The lists of a comparison of two sides: the granules of only the left side, of only the right side, and with
 /// other content.
 pub fn differences(sides: &TwoSides, [left, right]: [OneSide; 2]) -> [MarkedList<'_>; 4] {
     let text = |id: accession::Result<GranuleId>| id.map(|id| id.to_string());
@@ -767,7 +770,7 @@ pub fn differences(sides: &TwoSides, [left, right]: [OneSide; 2]) -> [MarkedList
 #[derive(Serialize)]
 struct SideRow {
     name: String,
-    /// `None` means a list.
+    /// `None` means that the side is a list.
     identifier: Option<Identifier>,
     timestamp: Option<Timestamp>,
     granules: u64,
@@ -805,7 +808,7 @@ fn with_checksums(session: &Session, mut sides: Vec<Side>) -> Result<Vec<Side>> 
     Ok(sides)
 }
 
-/// Reads the sides in one pass, with what is printed of each.
+/// Reads the sides in one pass. Also returns the row to print for each.
 fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<SideRow>)> {
     let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
     let (mut sides, mut rows) = (SideBySide::new(watcher), Vec::new());
@@ -827,7 +830,8 @@ fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<
                 SideRow { name, identifier, timestamp: Some(set.instance().timestamp), granules }
             }
             Side::Listing(Listed { listing, .. }) => {
-                // The granules are counted when they are read, and those that are repeated then.
+                // `report_many` subtracts the granules that were read, to count repeated ids. If the list has
+                // file metadata, several rows of one granule are not repetitions.
                 let granules = if listing.states_files() { 0 } else { listing.count() };
                 sides.add_list(&listing)?;
                 SideRow { name, identifier: None, timestamp: None, granules }
@@ -845,13 +849,13 @@ struct ComparedSides {
     same: u64,
     different: u64,
     compared: Option<u64>,
-    /// How many of those that differ were listed.
+    /// The number of differing granules that were listed.
     listed: u64,
     sides: Vec<SideRow>,
     patterns: Vec<Object>,
 }
 
-/// Prints how several sides differ.
+/// Prints the differences between several sides.
 fn report_many(
     session: &mut Session,
     mut sides: SideBySide,
@@ -896,7 +900,7 @@ fn report_many(
     Ok(if different == 0 { Exit::Done } else { Exit::Differs })
 }
 
-/// Writes how many of the granules that differ are not listed, and how the sides differ.
+/// Writes the number of differing granules that are not listed, and how the sides differ.
 fn write_many(out: &mut Output, compared: &Value) -> io::Result<()> {
     let [different, listed] =
         ["different", "listed"].map(|member| compared["summary"][member].as_u64().unwrap_or(0));
@@ -907,7 +911,7 @@ fn write_many(out: &mut Output, compared: &Value) -> io::Result<()> {
     write_sides_summary(out, compared)
 }
 
-/// Writes how many granules of several sides differ.
+/// Writes the numbers of granules by which several sides differ.
 fn write_sides_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
     const SIDES: &[Column] = &[
         Column::text("side").of("name"),
@@ -933,13 +937,14 @@ fn write_sides_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
     Ok(())
 }
 
-/// The marks of the sides in their order.
+/// The marks of the sides, in their order.
 fn marks(sides: &[Presence]) -> String {
     let marks: Vec<String> = sides.iter().map(|side| side.mark().to_string()).collect();
     marks.join(" ")
 }
 
-/// The marks of the sides, those that have a granule, or some, and those with other bytes, as JSON.
+/// The marks of the sides, and the names of the sides that have the granules and of those with other content,
+/// as JSON.
 fn by_name(of: (&'static str, Value), names: &[String], sides: &[Presence]) -> Object {
     let with = |is_meant: fn(&Presence) -> bool| -> Value {
         let meant = names.iter().zip(sides).filter(|(_, side)| is_meant(side));

@@ -35,7 +35,7 @@ pub struct Correct {
     clock: ClockArgs,
 }
 
-/// Which changes stay.
+/// The changes that are kept.
 #[derive(Debug, Clone, Copy)]
 enum After {
     None,

@@ -221,7 +221,7 @@ impl Reinstate {
     }
 }
 
-/// Edits a record, and prints the dataset, which is called `name` afterwards.
+/// Edits a record, and prints the dataset. `name` is its name after the edit.
 fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
@@ -357,7 +357,7 @@ fn yes_or_no(text: &str) -> Result<bool, Refusal> {
 }
 
 impl RecordArgs {
-    /// What the file states.
+    /// Reads the text of the file with the record.
     fn read_file(&self) -> Result<Option<String>> {
         self.from.as_ref().map(read_record).transpose()
     }
@@ -366,7 +366,7 @@ impl RecordArgs {
         if self.shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused }
     }
 
-    /// Applies what the file states, and then the options.
+    /// Applies the file's record, and then the options.
     fn apply_to(&self, file: Option<&String>, dataset: &mut DatasetMetadata, limits: &mut Limits) {
         if let Some(file) = file {
             record::read(file, dataset).expect("it was read before");
@@ -397,7 +397,7 @@ fn apply<T: Clone>(option: &Option<Change<T>>, field: &mut Option<T>) {
     option.clone().unwrap_or_default().apply_to(field);
 }
 
-/// Applies a repeated option. Without a value that is not empty, it removes all values.
+/// Applies a repeated option. If all values are empty, it removes the existing values.
 fn apply_all<T: Clone>(options: &[Change<T>], field: &mut Vec<T>) {
     if !options.is_empty() {
         field.clear();
@@ -422,7 +422,7 @@ pub struct ListDatasets {
     all: bool,
 }
 
-/// What is shown of each; the last column, of those that were withdrawn.
+/// The columns of the list of datasets. The last is only for withdrawn datasets.
 const LISTED: &[Column] = &[
     Column::text("dataset").of("name"),
     Column::text("identifier").of("latest/identifier").or("no history yet"),
@@ -464,7 +464,7 @@ impl ListDatasets {
     }
 }
 
-/// What is shown of one dataset.
+/// The fields that are shown of one dataset.
 pub const DATASET: &[Column] = &[
     Column::text("dataset").of("name"),
     Column::text("latest").by(latest).or("no history yet"),
@@ -495,13 +495,13 @@ pub const DATASET: &[Column] = &[
     Column::prose("why").of("withdrawn/note"),
 ];
 
-/// When the history of a dataset was corrected, and what has the earlier one.
+/// A correction of a dataset's history: when it was made, and which dataset has the earlier history.
 fn correction(correction: &Value) -> String {
     let [recorded, kept_as] = ["recorded", "kept_as"].map(|member| in_words(&correction[member]));
     format!("{recorded}; {kept_as} has the earlier history")
 }
 
-/// The latest instance of a dataset, as it is serialized.
+/// The latest instance of a dataset, from its JSON.
 fn latest(latest: &Value) -> String {
     let granules = plural(latest["granules"].as_u64().unwrap_or_default(), "granule");
     let [identifier, since] = ["identifier", "timestamp"].map(|member| in_words(&latest[member]));

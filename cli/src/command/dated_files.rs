@@ -13,14 +13,15 @@ use crate::input_file::InputFile;
 use crate::output::for_shell;
 use crate::session::Session;
 
-/// A listing, and the time at which the dataset was as it says.
+/// A listing, and the time at which the dataset held its granules.
 pub struct Dated {
     pub at: Timestamp,
     pub file: InputFile,
 }
 
 impl Dated {
-    /// Whether its file is at a path, or ends with it. An inventory is its directory.
+    /// Whether the path of its file is or ends with `path`. For an inventory, the path of its directory also
+    /// counts.
     pub fn is_at(&self, path: &Path) -> bool {
         self.file.path().is_some_and(|own| {
             let directory = own.parent().filter(|_| own.ends_with("manifest.json"));
@@ -29,12 +30,12 @@ impl Dated {
     }
 }
 
-/// What becomes of a hidden file or a directory without a date in its name.
+/// What to do with a hidden file or a directory without a date in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undated {
-    /// It is skipped: it was found in a directory.
+    /// Skip it, because it was found in a directory.
     Skipped,
-    /// It is refused: it was named.
+    /// Reject it, because it was named.
     Refused,
 }
 
@@ -48,7 +49,7 @@ pub fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The paths of files that were named.
+/// The paths of the named files.
 pub fn paths_of(files: &[InputFile]) -> Result<Vec<PathBuf>> {
     let path = |file: &InputFile| match file {
         InputFile::Path(path) => Ok(path.clone()),
@@ -58,11 +59,11 @@ pub fn paths_of(files: &[InputFile]) -> Result<Vec<PathBuf>> {
     files.iter().map(path).collect()
 }
 
-/// Refuses files with different dates in their names, which are not parts of one listing.
+/// Rejects files with different dates in their names: they are not parts of one listing.
 ///
 /// # Errors
 ///
-/// There are such files.
+/// Two files have different dates.
 pub fn refuse_dated(files: &[InputFile], dataset: &DatasetName, session: &Session) -> Result<()> {
     let paths = files.iter().filter_map(InputFile::path).filter(|path| !path.is_dir());
     let times = |path| times_of(path).unwrap_or_default();
@@ -83,7 +84,7 @@ pub fn refuse_dated(files: &[InputFile], dataset: &DatasetName, session: &Sessio
     )))
 }
 
-/// The dated listings among paths, in order of time. An inventory of S3 is a directory with a manifest.
+/// The dated listings among paths, ordered by time. An S3 inventory is a directory with a manifest.
 pub fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>> {
     let mut dated = BTreeMap::new();
     paths.sort();
@@ -106,7 +107,7 @@ pub fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>>
         };
         let at = match times.as_slice() {
             [at] => *at,
-            // What is hidden, and the data files of inventories.
+            // Hidden files, and the data files of inventories.
             [] if undated == Undated::Skipped && (name.starts_with('.') || path.is_dir()) => {
                 continue;
             }
@@ -123,7 +124,7 @@ pub fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>>
     Ok(dated.map(|(at, path)| Dated { at, file: InputFile::Path(path) }).collect())
 }
 
-/// A time as the names of listings have it: a date where it is the first instant of one.
+/// A time as it is in the names of listings: a date if the time is the start of a day.
 pub fn date(at: Timestamp) -> Moment {
     let day = at.day();
     if day.start() == at { Moment::Day(day) } else { Moment::Instant(at) }

@@ -4,19 +4,20 @@ use std::path::Path;
 
 use accession::{Day, Timestamp};
 
-/// The times in the name of a file, or digits after a date that are not understood.
+/// The times in the name of a file. The error is a date with digits after it that are not understood.
 pub type NameTimes = Result<Vec<Timestamp>, String>;
 
-/// The different times in the name of a file.
+/// The distinct times in the name of a file.
 ///
 /// # Errors
 ///
-/// A date is followed by digits that are neither a time nor another date. The error is the date with these digits.
+/// A date is followed by digits that are neither a time nor another date. The error is the date with these
+/// digits.
 pub fn times_of(path: &Path) -> NameTimes {
     times_in(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The different times in a name. A date is its first instant.
+/// The distinct times in a name. A date means its first instant.
 ///
 /// # Errors
 ///
@@ -42,30 +43,30 @@ pub fn times_in(name: &str) -> NameTimes {
     Ok(times)
 }
 
-/// A date with what follows it, up to the first character that a time does not have.
+/// A date and the text after it, up to the first character that cannot be part of a time.
 fn shown(text: &str) -> String {
     let is_part = |it: char| {
         it.is_ascii_digit() || matches!(it, 'T' | 't' | 'Z' | ':' | '-' | '_' | '.' | '+')
     };
     let end = text.find(|it| !is_part(it)).unwrap_or(text.len());
-    // The `T` of `.txt` is none of a time.
+    // The `T` of `.txt` does not belong to a time.
     text[..end].trim_end_matches(|it: char| !it.is_ascii_digit() && it != 'Z').to_owned()
 }
 
-/// The date at the beginning of a text, with or without hyphens, and what follows it.
+/// The date at the beginning of a text, with or without hyphens, and the rest of the text.
 fn date_at(text: &str) -> Option<(Day, &str)> {
     let (year, rest) = digits(text, 4)?;
     let separator = if rest.starts_with('-') { "-" } else { "" };
     let (month, rest) = digits(rest.strip_prefix(separator)?, 2)?;
     let (day, rest) = digits(rest.strip_prefix(separator)?, 2)?;
     let date: Day = format!("{year}-{month}-{day}").parse().ok()?;
-    // A longer number is no date, unless it is one with a time of six digits.
+    // A longer number is not a date, unless a time of six digits follows the date.
     let more = rest.bytes().take_while(u8::is_ascii_digit).count();
     let is_compact = separator.is_empty() && more == 6 && compact_time(rest).is_some();
     (more == 0 || is_compact).then_some((date, rest))
 }
 
-/// What follows a date.
+/// The text after a date.
 enum TimeAfter {
     /// No time: no digits, or another date.
     Nothing,
@@ -103,7 +104,7 @@ fn compact_time(text: &str) -> Option<String> {
     is_time(hour, minute, second).then(|| format!("{hour}:{minute}:{second}{offset}"))
 }
 
-/// The time of day at the beginning of a text. After a `T`, which marks it, the seconds can be missing.
+/// The time of day at the beginning of a text. If it is marked by a `T` before it, the seconds are optional.
 fn time_at(text: &str, is_marked: bool) -> Option<String> {
     let (hour, rest) = digits(text, 2)?;
     if is_marked && rest.starts_with(['Z', 'z']) {
@@ -122,19 +123,20 @@ fn time_at(text: &str, is_marked: bool) -> Option<String> {
     is_time(hour, minute, second).then(|| format!("{hour}:{minute}:{second}{fraction}{offset}"))
 }
 
-/// Two digits, after a character that takes the place of a colon in names of files.
+/// Two digits, and the rest of the text. If `is_separated`, they follow a character that replaces the colon in
+/// names of files.
 fn separated(text: &str, is_separated: bool) -> Option<(&str, &str)> {
     let text = match is_separated {
         true => text.strip_prefix([':', '-', '.', '_'])?,
         false => text,
     };
     let (two, rest) = digits(text, 2)?;
-    // A number of three digits or more is none of a time.
+    // A number of three or more digits is not part of a time.
     let is_longer = is_separated && rest.starts_with(|it: char| it.is_ascii_digit());
     (!is_longer).then_some((two, rest))
 }
 
-/// A fraction of a second, as RFC 3339 writes it, and what follows it.
+/// A fraction of a second as in RFC 3339, and the rest of the text.
 fn fraction_at(text: &str) -> (String, &str) {
     let Some(digits) = text.strip_prefix(['.', ',', '-']) else { return (String::new(), text) };
     let end = digits.find(|it: char| !it.is_ascii_digit()).unwrap_or(digits.len());
@@ -143,13 +145,14 @@ fn fraction_at(text: &str) -> (String, &str) {
     let is_fraction =
         (1..=9).contains(&end) && (!is_hyphen || end == 3 && rest.starts_with(['Z', 'z']));
     match is_fraction {
-        // A time has microseconds.
+        // The resolution is microseconds.
         true => (format!(".{}", &fraction[..end.min(6)]), rest),
         false => (String::new(), text),
     }
 }
 
-/// The offset at the beginning of a text: UTC if there is none. `None`: digits follow the time.
+/// The offset at the beginning of a text: UTC if there is none. `None` means that the time is not understood,
+/// because digits, a half of the day or a time zone follow it.
 fn offset_at(text: &str, is_marked: bool) -> Option<String> {
     let is_digit = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
     if let Some(rest) = text.strip_prefix(['Z', 'z']) {
@@ -173,7 +176,8 @@ fn offset_at(text: &str, is_marked: bool) -> Option<String> {
     }
 }
 
-/// Whether a text begins with a half of the day or a time zone other than UTC, after which a time means another one.
+/// Whether a text begins with a half of the day or a time zone other than UTC, which would change the time
+/// before it.
 fn is_half_day_or_zone(text: &str) -> bool {
     const ZONES: [&str; 22] = [
         "AEDT", "AEST", "AKST", "AM", "BST", "CDT", "CEST", "CET", "CST", "EDT", "EEST", "EET",
@@ -189,7 +193,7 @@ fn is_time(hour: &str, minute: &str, second: &str) -> bool {
     is_below(hour, 24) && is_below(minute, 60) && is_below(second, 60)
 }
 
-/// So many digits, and what follows them.
+/// This many digits, and the rest of the text.
 fn digits(text: &str, number: usize) -> Option<(&str, &str)> {
     let (digits, rest) = text.split_at_checked(number)?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then_some((digits, rest))
@@ -245,7 +249,7 @@ mod tests {
             ("n_2016-04-05T02-00-07Z.txt", "2016-04-05T02:00:07Z"),
             ("2016-04-05T01-30Z", "2016-04-05T01:30:00Z"),
             ("20160405T020000Z.json", "2016-04-05T02:00:00Z"),
-            // Without an offset, UTC.
+            // Without an offset, the time is UTC.
             ("list_20240102T230000.txt", "2024-01-02T23:00:00Z"),
             ("ps_20240102-230000.txt", "2024-01-02T23:00:00Z"),
             ("report_2024-01-02_23-10-23.csv", "2024-01-02T23:10:23Z"),

@@ -44,8 +44,8 @@ impl ExportArgs {
         let ExportArgs { dataset, output, until } = self;
         match output.filter(|path| path.as_os_str() != "-") {
             Some(path) => manifest::export(&registry, &dataset, until, &path)?,
-            // It is written to a temporary file first: while the registry is read, the command must not
-            // wait for a terminal or a pipe.
+            // It is written to a temporary file first, because the command must not wait for a terminal or a
+            // pipe while the registry is read.
             None => {
                 let mut spool = BufWriter::new(temporary_file::create()?);
                 manifest::write(&registry, &dataset, until, &mut spool)?;

@@ -1,5 +1,5 @@
-//! The files of a mirror on disk: a check of them beside a comparison with the primary, and the command that would
-//! improve what is known of them.
+//! The files of a mirror on disk. Checks them beside a comparison with the primary, and suggests the command
+//! that checks them.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -19,8 +19,8 @@ use crate::error::Result;
 use crate::output::{Output, counted, for_shell, write_rows};
 use crate::session::Session;
 
-/// The command that checks the files of a mirror: below the directory in which they were checked last, if this
-/// machine has it. `None` means that all are good.
+/// The command that checks the files of a mirror. It names the directory of their last check, if this machine
+/// has it. `None` means that all files are good.
 pub fn improvement(
     program: &str,
     dataset: &DatasetName,
@@ -30,17 +30,17 @@ pub fn improvement(
     if matches!(files, FilesFact::Good { changed: 0, .. }) {
         return None;
     }
-    // A root is called HOST:PATH, unless it was given another name.
+    // The name of a root is HOST:PATH, unless another name was given.
     let paths = roots.iter().filter_map(|root| root.root.split_once(':'));
     let path = paths.map(|(_, path)| path).find(|path| Path::new(path).is_dir());
     let path = path.map_or("DIR".into(), for_shell);
     Some(format!("{program} mirror compare {dataset} --files {path}"))
 }
 
-/// The number of findings of a check that are kept.
+/// The maximum number of findings in the result of a check.
 const MAX_FINDINGS: usize = 1_000;
 
-/// The number of findings that are printed as text.
+/// The maximum number of findings that are printed as text.
 const SHOWN_FINDINGS: usize = 20;
 
 /// The check of the files of a mirror below a directory, as JSON.
@@ -53,16 +53,18 @@ pub struct DiskCheck {
     complete: bool,
     start: Timestamp,
     end: Timestamp,
-    /// The number of granules that were added, deleted or replaced during the check. No finding is about these.
+    /// The number of granules that were added, deleted or replaced during the check. Their findings are
+    /// omitted.
     changed: u64,
-    /// The first of the files that are not as recorded, or that no granule has.
+    /// The first findings: files that differ from their records, or that no granule has.
     first: Vec<FileFinding>,
-    /// What was found, if it could not be recorded.
+    /// The result of the check, if it could not be recorded.
     #[serde(skip)]
     unrecorded: Option<FilesFact>,
 }
 
-/// The numbers of files that are not as recorded, by what is wrong with them, and of those that no granule has.
+/// The numbers of files that differ from their records, by the kind of difference, and of files that no granule
+/// has.
 #[derive(Default)]
 struct FindingCounts {
     missing: u64,
@@ -72,7 +74,7 @@ struct FindingCounts {
 }
 
 impl FindingCounts {
-    /// The number that a finding counts for.
+    /// The number to which a finding is added.
     fn of(&mut self, finding: &FileFinding) -> &mut u64 {
         match finding.status {
             "unexpected" => &mut self.unexpected,
@@ -84,8 +86,8 @@ impl FindingCounts {
 }
 
 impl DiskCheck {
-    /// Checks the files that a dataset holds now, and records what was found. Files that no granule has are
-    /// counted, without those whose names begin with a dot, and those of the registry.
+    /// Checks the files that a dataset holds now, and records the result. Files that no granule has are
+    /// counted, except hidden files and files of the registry.
     pub fn run(session: &Session, dataset: &DatasetName, root: &Path) -> Result<Self> {
         let tree = FileTree::new(root);
         let registry = watched(&tree, session.open()?, session)?;
@@ -144,13 +146,13 @@ impl DiskCheck {
         })
     }
 
-    /// What was found, if it could not be recorded.
+    /// The result of the check, if it could not be recorded.
     pub fn unrecorded(&self) -> Option<FilesFact> {
         self.unrecorded
     }
 }
 
-/// Whether a part of a path begins with a dot.
+/// Whether a component of a path begins with a dot.
 fn is_hidden(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.'))
 }
@@ -163,15 +165,15 @@ fn name_of(finding: &FileFinding) -> &str {
 /// The granules that were added, deleted or replaced while files were checked.
 #[derive(Default)]
 struct Changes {
-    /// How many there are.
+    /// The number of these granules.
     granules: u64,
-    /// The granules and paths of findings that are among them.
+    /// The names of findings about these granules.
     found: HashSet<String>,
 }
 
 impl Changes {
-    /// Those whose changes were recorded since a time: a change may take effect earlier. `sought` are the granules and
-    /// paths that are looked for.
+    /// The granules whose changes were recorded since `start`. Such a change may take effect earlier. `sought`
+    /// contains the granules and paths of findings.
     fn recorded_since<'a>(
         registry: &Registry,
         dataset: &DatasetName,
@@ -204,13 +206,13 @@ impl Changes {
         Ok(Changes { granules: changed.finish().identify()?.granules, found })
     }
 
-    /// Whether a finding is of a granule that changed.
+    /// Whether a finding is about a granule that changed.
     fn concern(&self, finding: &FileFinding) -> bool {
         self.found.contains(name_of(finding))
     }
 }
 
-/// Writes what a check of the files found.
+/// Writes the result of a check of the files.
 pub fn write_check(out: &mut Output, check: &Value) -> io::Result<()> {
     if check.is_null() {
         return Ok(());

@@ -80,7 +80,7 @@ pub struct AddFiles {
     skip_missing: bool,
 }
 
-/// Why nothing changed.
+/// The reason that nothing changed.
 const KNOWN: &str = "all that the input states is known";
 
 impl AddFiles {
@@ -221,7 +221,7 @@ pub struct CheckFiles {
     root_name: Option<String>,
 }
 
-/// Reads how long files are checked: without any time, none would be.
+/// Parses the duration of a check. Rejects zero, with which no file would be checked.
 fn duration(text: &str) -> Result<Duration, Refusal> {
     let duration = age(text)?;
     match duration.is_zero() {
@@ -308,38 +308,39 @@ struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// Reads a directory. No further file is begun after the duration.
+    /// The files below a directory. After the duration, no further file is started.
     fn read(&self, root: &Path, duration: Option<Duration>) -> FileTree {
         let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
         FileTree::new(root).mounted(self.mounted).jobs(self.jobs).begin_until(begin_until)
     }
 }
 
-/// The registry for reading a directory, which ends once the program is asked to end.
+/// Returns the registry for reading a directory. The work shows its progress, and ends when the program is
+/// asked to end.
 pub fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
     let progress = session.progress().ending_at(tree.deadline());
     let token = session.interrupt()?;
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
 
-/// The error of a list that says nothing of files.
+/// The error that an input has no metadata of files.
 fn nothing_stated() -> Error {
     Error::usage("the input states no size and no checksum of a file")
         .with_hint("for a table, name the columns with --checksum-column and --size-column")
 }
 
-/// What is shown of each finding.
+/// The columns of findings.
 pub const FINDINGS: &[Column] = &[
     Column::text("granule"),
-    // The path of a file that is its granule is not printed twice.
+    // If a path equals the granule, it is not printed twice.
     Column::text("path").unless("granule"),
     Column::text("status"),
     Column::text("expected"),
     Column::prose("found"),
 ];
 
-/// Reads files, and prints what is found while they are read, and what became of all of them; `verb` names
-/// what is done with them.
+/// Reads files, and prints each finding as it is found, and then a summary. `verb` says what is done with the
+/// files.
 fn print_run(
     session: &mut Session,
     mut run: FixityRun,
@@ -352,7 +353,7 @@ fn print_run(
         match finding {
             Ok(finding) => list.add(session, &finding)?,
             Err(error) => {
-                // What was not read is not taken for good.
+                // Files that were not read are not counted as good.
                 stopped = Some(error);
                 break;
             }
@@ -375,20 +376,21 @@ fn print_run(
     }
 }
 
-/// The summary of a check as JSON. If the identifier had several contents, it names those that were compared.
+/// The summary of a check as JSON. If the identifier had several contents, it has the period of those that were
+/// compared.
 #[derive(serde::Serialize)]
 struct FilesRead<'a> {
     #[serde(flatten)]
     summary: CheckSummary,
-    /// What was done with the files: they were checked, or their checksums were computed.
+    /// The work on the files: they were checked, or their checksums were computed.
     #[serde(rename = "did")]
     verb: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Object>,
 }
 
-/// Prints the summary after the findings. If the identifier had several contents, also prints which of them
-/// were compared.
+/// Prints the summary after the findings. If the identifier had several contents, also prints which were
+/// compared.
 fn print_summary(
     session: &mut Session,
     summary: CheckSummary,
@@ -422,7 +424,7 @@ fn write_summary(out: &mut Output, read: &Value) -> io::Result<()> {
     let is_complete = summary["complete"] == true;
     let part = if is_complete { "" } else { " of a part of the set" };
     let result = match &summary["findings"] {
-        // What was not looked at is not good.
+        // Files that were not checked are not good.
         none if none == 0 && summary["files"] == 0 && !is_complete => {
             "nothing was checked".to_owned()
         }

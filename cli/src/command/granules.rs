@@ -108,8 +108,8 @@ struct Filter {
     count: bool,
 }
 
-/// A granule, where it can be fetched, and what was known of its files. `None` means that this is not read:
-/// it depends on a time.
+/// A granule, its address, and the recorded metadata of its files. `files` is `None` if no set was selected,
+/// because the metadata depends on the time.
 #[derive(Serialize)]
 struct Addressed {
     #[serde(flatten)]
@@ -126,7 +126,7 @@ impl Addressed {
     }
 }
 
-/// A set that is listed, and where.
+/// The set to list, and its registry.
 struct Listed {
     registry: Registry,
     set: Set,
@@ -160,7 +160,7 @@ impl Args {
         Ok(())
     }
 
-    /// Refuses an algorithm where no checksum is read or listed.
+    /// Rejects an algorithm if the format has no checksums.
     fn refuse_algorithm(&self) -> Result<()> {
         let has_checksums = matches!(self.format, Format::Checksums | Format::Bagit);
         if self.algorithm.is_some() && !has_checksums {
@@ -170,7 +170,7 @@ impl Args {
         Ok(())
     }
 
-    /// Finds the set. No snapshot is open afterwards.
+    /// Finds the set. On return, no snapshot is open.
     fn listed(&self, session: &mut Session) -> Result<Listed> {
         let snapshot = snapshot(session)?;
         let snapshot =
@@ -227,12 +227,12 @@ impl Args {
             false => registry.granules_after(set, after),
         };
         let progress = Progress::new();
-        // A list that is printed on the terminal is its own progress.
+        // A list on the terminal shows its own progress.
         if self.filter.count || !session.is_on_terminal() {
             progress.begin("listing", "granules", Some(set.granule_count()));
         }
         let counted = match files {
-            // The history has the number.
+            // The number is in the history.
             _ if self.filter.count && self.filter.is_whole() => set.granule_count(),
             Some(files) => {
                 self.filter.list_json(session, granules, files, url.as_ref(), &progress)?
@@ -289,19 +289,19 @@ impl Filter {
             if counted == self.limit() {
                 return Ok(counted);
             }
-            // Both have the same granules in the same order.
+            // Both iterators have the same granules in the same order.
             let content = files.next().transpose()?.map(|files| files.content);
             if self.selects(granule.granule_id.as_str()) {
                 counted += 1;
                 session.json(&Addressed::new(granule, content, template))?;
             }
         }
-        // What was known of the files is proved at its end.
+        // Reading to the end verifies the metadata of the files.
         files.next().transpose()?;
         Ok(counted)
     }
 
-    /// Prints the ids unless only their number is wanted, and returns it.
+    /// Prints the ids, unless only their number is requested. Returns the number.
     fn list_ids(
         &self,
         session: &mut Session,
@@ -336,7 +336,7 @@ impl Filter {
         Ok(counted)
     }
 
-    /// Whether all granules are listed, so that the list can be proved.
+    /// Whether all granules are listed, so that the list can be verified.
     fn is_whole(&self) -> bool {
         self.select.is_empty() && self.after.is_none() && self.limit.is_none()
     }
@@ -350,7 +350,7 @@ impl Filter {
     }
 }
 
-/// Prints the canonical list of a set; as JSON, a line for each granule.
+/// Prints the canonical list of a set. As JSON, prints one line for each granule.
 fn print_list(session: &mut Session, listed: &Listed) -> Result<Exit> {
     let Listed { registry, set, .. } = listed;
     let progress = Progress::new();

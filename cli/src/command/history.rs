@@ -52,7 +52,7 @@ pub struct ListHistory {
     known_at: KnownAtArgs,
 }
 
-/// How many changes are listed without a name.
+/// The number of changes that are listed if no dataset is named.
 const LISTED: u32 = 100;
 
 /// A granule of a change.
@@ -83,7 +83,7 @@ impl ListHistory {
             self.known_at.check_dataset(name, &snapshot)?;
         }
         for name in names.iter().filter(|_| !session.is_json()) {
-            // A damaged record hides no history.
+            // A damaged record must not hide the history.
             let corrections = snapshot.dataset(name).map(|listed| listed.corrections);
             for correction in corrections.unwrap_or_default() {
                 session.note(&format!("{name}: {correction}"));
@@ -117,7 +117,7 @@ impl ListHistory {
         Ok(Exit::Done)
     }
 
-    /// When the first of the last N changes took effect. `None` means that all are listed.
+    /// The time of the first of the last N changes. `None` means that all changes are listed.
     fn first(
         &self,
         registry: &Registry,
@@ -127,12 +127,12 @@ impl ListHistory {
         let Some(last) = self.last else { return Ok(None) };
         let newest = registry.history(name, &options.clone().newest_first());
         let first = newest.take(last as usize).last().transpose()?;
-        // Of no changes, none is listed.
+        // If there are no changes, none is listed.
         Ok(Some(first.map_or(Timestamp::MAX, |first| first.timestamp)))
     }
 }
 
-/// Prints each change in a line, and below it its granules.
+/// Prints each change in a line, followed by its granules.
 fn list_changes(
     session: &mut Session,
     registry: &Registry,
@@ -223,7 +223,7 @@ pub struct Find {
     prefix: bool,
 }
 
-/// The number of periods that are read at once.
+/// The number of periods that are read in one page.
 const PAGE_ROWS: u32 = 1_000;
 
 impl Find {

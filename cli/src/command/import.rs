@@ -1,4 +1,4 @@
-//! `import`: builds the history of a dataset from what others recorded.
+//! `import`: builds the history of a dataset from the records of other systems.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -95,7 +95,7 @@ pub struct ImportArgs {
     http: HttpArgs,
 }
 
-/// More distinct times than this cause a warning: the cost of an import is proportional to granules
+/// The number of distinct times above which an import warns. The cost of an import is proportional to granules
 /// times distinct times.
 const MANY_TIMES: u64 = 3_000;
 
@@ -127,14 +127,15 @@ impl ImportArgs {
         }
     }
 
-    /// Whether a file without dates can be a dated listing.
+    /// Whether a file without dates in it may be a dated listing: its name has a date, and no columns of times
+    /// are named.
     fn has_date(&self, file: &InputFile) -> bool {
         let names_columns = self.ingested.is_some() || self.deleted.is_some();
         !names_columns
             && file.path().is_some_and(|path| times_of(path).map_or(true, |it| !it.is_empty()))
     }
 
-    /// `status` reports that a copy of an address failed.
+    /// Records that copying from an address failed, for `status`.
     fn remember_failure(&self, file: &InputFile, session: &Session, error: &Error) {
         let remote = self.http.remote(file, session).ok().flatten();
         if let Some(source) = remote.and_then(|remote| remote.source())
@@ -230,7 +231,7 @@ impl ImportArgs {
             && annotations > 0
             && !self.dry_run.dry_run
         {
-            // As they are annotated now.
+            // Read them again, with their present annotations.
             let options = HistoryOptions::new().since(first.timestamp).until(last.timestamp);
             let history = session.open()?.history(&self.dataset, &options);
             session.rows(INSTANCES, history)?;
@@ -243,8 +244,8 @@ impl ImportArgs {
         Ok(exit)
     }
 
-    /// The error of a log that does not continue the history of the dataset, with the command that takes out what the
-    /// log does not have: the primary may have done so.
+    /// Adds a hint to the error of a log that does not continue the history of the dataset. The hint is the
+    /// command that removes the changes that the log lacks: the primary may have removed them, too.
     fn with_hint_of_other_history(
         &self,
         error: Error,
@@ -319,7 +320,7 @@ impl ImportArgs {
         }
     }
 
-    /// Refuses the options that only a history has, for dated listings.
+    /// Rejects options of histories for dated listings.
     fn refuse_for_listings(&self) -> Result<()> {
         let given = [
             (self.ingested.is_some(), "--ingested"),
@@ -335,7 +336,7 @@ impl ImportArgs {
         }
     }
 
-    /// Reads what is new at an address. `None`: the history is in a file.
+    /// Reads the new changes at an address. `None` means that the history is in a file.
     fn replica(
         &self,
         file: &InputFile,
@@ -358,7 +359,7 @@ impl ImportArgs {
     }
 }
 
-/// How many changes an import made, and when the first of them took effect.
+/// The number of changes that an import made, and the time of the first.
 fn changes_of(imported: &ChangeReport) -> Object {
     let first = imported.instances.first();
     object!({
@@ -367,7 +368,7 @@ fn changes_of(imported: &ChangeReport) -> Object {
     })
 }
 
-/// Writes what was imported, if something was.
+/// Writes what was imported, unless nothing was.
 fn write_imported(out: &mut Output, done: &Value) -> io::Result<()> {
     if done["kept"]["subsets"] != 0 {
         writeln!(out, "kept {}", counted(&done["kept"]["subsets"], "cited subset"))?;

@@ -1,4 +1,4 @@
-//! Dated listings, by each of which `import` syncs a dataset at its date.
+//! Dated listings. `import` syncs a dataset by each, at its date.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -41,47 +41,49 @@ pub struct DatedArgs {
     paths: PathArgs,
 }
 
-/// Dated listings, and what is done with them.
+/// Dated listings, and the options for importing them.
 pub struct Listings<'a> {
     pub dataset: &'a DatasetName,
     pub arguments: &'a DatedArgs,
     pub format: &'a FormatArgs,
     pub options: ListingOptions,
     pub change: ChangeOptions,
-    /// The set that a listing leads to, which no guard refuses then. `None` means none.
+    /// The expected set. A listing that leads to it is accepted even if a guard refuses it. `None` means that
+    /// no set is expected.
     expect: Option<Expected>,
     dated: Vec<Dated>,
 }
 
-/// What became of the listings.
+/// The result of importing the listings.
 #[derive(Default)]
 pub struct Taken {
-    /// All their changes together.
+    /// The totals of all their changes.
     pub applied: ChangeReport,
-    /// Warnings of sets whose granules were back in the next one, which are marked one by one; and the
-    /// first of each other kind, and of how many listings there are such.
+    /// Warnings, each with the number of listings that had one of its kind. Sets whose granules were back in
+    /// the next listing each have their own warning.
     warnings: Vec<(Warning, u64)>,
-    /// How many were already in the history.
+    /// The number of listings that were already in the history.
     pub known: u64,
-    /// How many changed nothing.
+    /// The number of listings that changed nothing.
     pub unchanged: u64,
-    /// What was read, of the first change of the dataset or, if the listings are only tried, of all; and how contents
+    /// What was read for the first change of the dataset, or for all listings of a trial. Also how contents
     /// were compared.
     pub findings: Findings,
     /// Whether the listings are only tried.
     is_trial: bool,
-    /// Whether one led to the expected set.
+    /// Whether a listing led to the expected set.
     meets_expectation: bool,
-    /// Why one was refused, and those after it were not read. `None` means that all were taken.
+    /// The reason that a listing was refused. The later listings were not read. `None` means that all were
+    /// accepted.
     pub stopped: Option<Error>,
 }
 
 impl DatedArgs {
-    /// Refuses the options that only dated listings have, for a history.
+    /// Rejects options of dated listings for a history.
     ///
     /// # Errors
     ///
-    /// One is given.
+    /// Such an option is given.
     pub fn refuse_for_history(&self) -> Result<()> {
         let given = [
             (self.note.is_some(), "--note"),
@@ -99,12 +101,12 @@ impl DatedArgs {
         }
     }
 
-    /// The listings in a directory, or those that are named, by their dates, without those that are skipped.
+    /// The dated listings in a directory, or the named ones, without the skipped ones.
     ///
     /// # Errors
     ///
-    /// There is no listing; a name has no date, or several; two have the same date, or one is in the future; one
-    /// that is to be skipped does not exist.
+    /// There is no listing; a name has no date, or several; two listings have the same date; a listing is in
+    /// the future; or a skipped listing does not exist.
     pub fn of<'a>(
         &'a self,
         files: &[InputFile],
@@ -156,26 +158,27 @@ impl DatedArgs {
 }
 
 impl Listings<'_> {
-    /// Syncs the dataset by each listing, one change after the other. The first that is refused ends the work: by
-    /// a guard, or because it is not after the last change, unless it is what the dataset held then.
+    /// Syncs the dataset by each listing, one change after the other. Stops at the first listing that is
+    /// refused by a guard or is not after the last change. A listing of an earlier time is accepted if it is
+    /// what the dataset held then.
     ///
     /// # Errors
     ///
-    /// A listing is refused or cannot be read, or the registry cannot be written. If listings before it were
-    /// accepted, they are kept ([`Taken::stopped`]).
+    /// A listing is refused or cannot be read, or the registry cannot be written. If earlier listings were
+    /// accepted, their changes are kept, and the error is in [`Taken::stopped`].
     pub fn take(&self, session: &Session) -> Result<Taken> {
         session.write(Create::when(self.change.creates_dataset()), None, |registry, session| {
             self.sync_each(registry, session, Taken::default())
         })
     }
 
-    /// What [`Listings::take`] would do, tried in a temporary copy of the registry.
+    /// Does the same as [`Listings::take`] in a temporary copy of the registry.
     ///
     /// # Errors
     ///
-    /// Those of [`Listings::take`]; the copy cannot be written.
+    /// Those of [`Listings::take`], or the copy cannot be written.
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
-        // What is committed to the copy is not noted: nothing was changed.
+        // Commits to the copy do not count as commits: nothing was changed.
         let unnoted = || Arc::new(Progress::new());
         let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::temporary(Clock::system())?,
@@ -230,14 +233,14 @@ impl Listings<'_> {
         }
         let listing = listing.inspect_err(|error| {
             if error.rejects_listing() {
-                // The error is still reported.
+                // If this fails, the original error is still reported.
                 let _ = registry.note_refused_listing(dataset, &error.to_string());
             }
         })?;
         let change = guard.guarding(change.clone().at(dated.at));
         let synced = registry.sync(dataset, &listing, &change);
         let applied = match synced {
-            // The expected set is that of the first listing that a guard refuses.
+            // The expected set belongs to the first listing that a guard refuses.
             Err(refusal) if refusal.expect().is_some() && !taken.meets_expectation => {
                 let Some(expect) = self.expect else { return Err(refusal.into()) };
                 registry.sync(dataset, &listing, &change.expect(expect))?
@@ -289,8 +292,8 @@ impl Listings<'_> {
         Ok(listing)
     }
 
-    /// Refuses a listing that is not after the last change, unless it has the granules that the dataset held
-    /// at its time, which are returned: what was not taken in its turn cannot be added, whatever is expected.
+    /// Rejects a listing that is not after the last change, because it cannot be added in the past, even if its
+    /// set is expected. If the dataset held its granules at its time, returns that instance instead.
     fn check_held(
         &self,
         dated: &Dated,
@@ -321,10 +324,10 @@ impl Listings<'_> {
         ))
     }
 
-    /// Why a listing was refused, with the two ways on: without it or, if a guard refused it, with it. A loss that
-    /// lasts is refused at each later listing, until one is recorded.
+    /// Adds to an error the two commands to continue: without the refused listing or, if a guard refused it,
+    /// with it. After a loss that lasts, every later listing is refused until one is recorded.
     fn with_ways_on(&self, error: Error, dated: &Dated, session: &Session) -> Error {
-        // None of them is about this listing.
+        // Errors of these kinds are not about this listing.
         let is_of_all = [
             ErrorKind::Interrupted,
             ErrorKind::DatasetUnknown,
@@ -340,7 +343,7 @@ impl Listings<'_> {
         };
         let with = session.again(&[("--expect", &expect.to_string())]);
         let hint = if refusal.kind() == ErrorKind::Input {
-            // How the input is read cannot be expected.
+            // Wrong reading options cannot be accepted with `--expect`.
             let own = refusal.hint().map_or(String::new(), |hint| format!("{hint}; "));
             format!("{own}`{without}` continues without it")
         } else if refusal.kind() == ErrorKind::ClockAhead {
@@ -359,7 +362,7 @@ impl Listings<'_> {
         error.with_continuation(hint)
     }
 
-    /// How many listings became changes, and what became of the others, in words.
+    /// The numbers of listings that became changes and of the others, in words.
     pub fn summary(&self, taken: &Taken) -> String {
         let listings = plural(self.dated.len() as u64, "listing");
         let changes = plural(taken.applied.instances.len() as u64, "change");
@@ -376,7 +379,7 @@ impl Listings<'_> {
 }
 
 impl Taken {
-    /// What was odd in listings that were taken.
+    /// The warnings about accepted listings.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.warnings.iter().map(|(warning, listings)| {
             let mut warning = warning.clone();
@@ -388,7 +391,7 @@ impl Taken {
         })
     }
 
-    /// Adds what one more listing changed.
+    /// Adds the changes of one more listing.
     fn add(&mut self, next: ChangeReport, all_examples: bool) {
         let all = &mut self.applied;
         if all.instances.is_empty() {

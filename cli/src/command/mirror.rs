@@ -1,4 +1,4 @@
-//! `mirror`: a mirror compared with its primary, and brought up to date.
+//! `mirror`: compares a mirror with its primary, and brings it up to date.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ impl CompareMirror {
             &differences(&sides, [UNEXPECTED, MISSING]),
         )?;
         if let Some(improve) = improve.filter(|_| !session.is_json()) {
-            // After what it is about.
+            // The hint follows the output that it is about.
             session.finish()?;
             let program = session.program();
             session.hint(&match facts.files {
@@ -140,7 +140,7 @@ impl CompareMirror {
     }
 }
 
-/// How a mirror compares with its primary, in one word: it is identical only if its files are not bad.
+/// The status of a mirror in one word. It is only identical if its files are not bad.
 fn in_one_word(status: MirrorStatus, facts: &MirrorFacts, is_identical: bool) -> String {
     match (status, facts.files) {
         (MirrorStatus::Identical, FilesFact::Bad { .. }) => "damaged".to_owned(),
@@ -161,7 +161,7 @@ const MISSING: OneSide = OneSide {
     lines: MarkedLines { mark: "missing    ", count: "missing_count", kind: "missing here" },
 };
 
-/// The result of `mirror compare`, as JSON: without the granules that differ.
+/// The result of `mirror compare`, as JSON. It lacks the granules that differ.
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
     dataset: &'a DatasetName,
@@ -196,7 +196,7 @@ fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
     write_sides(out, [("mirror", mirror), ("primary", &compared["primary"])])
 }
 
-/// Writes how a mirror compares with its primary.
+/// Writes the status of a mirror.
 fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     let count = |member: &str| compared[member].as_u64().unwrap_or(0);
     let both = counted(&compared["matched"], "granule");
@@ -204,7 +204,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     let status = in_words(&compared["status"]);
     match status.as_str() {
         "identical" | "unchecked" => writeln!(out, "{status}: {both}")?,
-        // What is damaged are files of the mirror: its granules are those of the primary.
+        // Files of the mirror are damaged. Its granules are those of the primary.
         "damaged" => {
             let of = |member: &str| compared["facts"]["files"][member].as_u64().unwrap_or(0);
             let bad = of("missing") + of("damaged") + of("other");
@@ -235,7 +235,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         }
         status => writeln!(out, "{status}")?,
     }
-    // Files that were known to be the same were not read again, so they are not counted.
+    // Files that were known to be the same were not read again, and are not counted.
     let files = &compared["facts"]["checksums"]["compared"];
     if missing + unexpected == 0
         && compared["digest_equal"] != true
@@ -249,7 +249,8 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
 }
 
-/// How many changes one side is behind the other, and when the identifier was in force `location`.
+/// The number of changes that one side is behind, and the period of its identifier on the other side,
+/// `location`.
 fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
     if changes.is_null() {
         return String::new();
@@ -321,7 +322,7 @@ impl PullMirror {
         }
     }
 
-    /// Pulls every dataset from its default. One that fails does not stop the others.
+    /// Pulls every dataset from its default primary. If one pull fails, the others continue.
     fn pull_all(&self, session: &mut Session) -> Result<Exit> {
         let mut pulls = Vec::new();
         for known in sources(&session.open()?.snapshot()?)? {
@@ -334,7 +335,8 @@ impl PullMirror {
             let pulled = self.pull(&dataset, &source, session);
             let exit = match pulled.with_context(|| dataset.to_string()) {
                 Ok(pulled) => match self.report(&dataset, &pulled, session, write_line) {
-                    // The others are pulled also if nobody reads what was: that is reported at the end.
+                    // If the output cannot be written, the other datasets are still pulled. The failure is
+                    // reported at the end.
                     Err(_) if session.output_failure().is_some() => Exit::Trouble,
                     reported => reported?,
                 },
@@ -385,13 +387,13 @@ impl PullMirror {
         });
         let unchanged = Some(pulled.why_unchanged());
         let application = self.application(dataset);
-        // Where nobody reads what was done, the warnings are still read.
+        // Even if the report cannot be written, the warnings are printed.
         let reported = application.report(session, applied, *created, unchanged, also, text);
         for warning in pulled.warnings(dataset) {
             self.warn(warning, (dataset, pulled), session);
         }
         if created.dataset && !self.dry_run {
-            // What cannot be read after the change is not warned of.
+            // The change is made already, so an error here only loses the warning.
             let _ = warn_of_doi(session, dataset);
         }
         let exit = if pulled.is_identical() { Exit::Done } else { Exit::Differs };
@@ -400,7 +402,7 @@ impl PullMirror {
 }
 
 impl PullMirror {
-    /// The command that takes everything of the primary, if the mirror then holds a set.
+    /// The command that accepts everything of the primary, if the mirror then holds the expected set.
     fn command(&self, dataset: &DatasetName, expect: Expected, session: &Session) -> String {
         match self.all {
             false => session.again(&[("--expect", &expect.to_string())]),
@@ -408,7 +410,8 @@ impl PullMirror {
         }
     }
 
-    /// Prints a warning. If something was not taken of the primary, it ends with the command that does so.
+    /// Prints a warning. If something of the primary was not accepted, the warning ends with the command that
+    /// accepts it.
     fn warn(
         &self,
         warning: Warning,
@@ -427,7 +430,7 @@ impl PullMirror {
         }
     }
 
-    /// The error of one of several mirrors, with the command for this one.
+    /// Adds to the error of one of several mirrors the next command for that mirror.
     fn with_next_command(&self, error: Error, dataset: &DatasetName, session: &Session) -> Error {
         let Some((refusal, expect)) = error.refusal() else { return error };
         let command = self.command(dataset, expect, session);
@@ -436,7 +439,7 @@ impl PullMirror {
     }
 }
 
-/// Warns that a mirror that was created has the DOI of its primary: a citation of it has times of its own.
+/// Warns that a new mirror has the DOI of its primary: the times in its citations are its own.
 fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
     let doi = session.open()?.snapshot()?.dataset(mirror)?.dataset.doi;
     if let Some(doi) = doi {
@@ -448,7 +451,7 @@ fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
     Ok(())
 }
 
-/// Writes what was pulled in one line.
+/// Writes the result of a pull in one line.
 fn write_line(out: &mut Output, done: &Value) -> io::Result<()> {
     if done["dry_run"] == true {
         write!(out, "dry run: ")?;
@@ -484,7 +487,7 @@ fn write_pulled(out: &mut Output, done: &Value) -> io::Result<()> {
     write_dry_run(out, done)
 }
 
-/// The primaries of all datasets that were not withdrawn.
+/// The primaries of all datasets that are not withdrawn.
 fn sources(snapshot: &Snapshot) -> accession::Result<Vec<KnownPrimary>> {
     let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
     let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));

@@ -1,4 +1,4 @@
-//! The commands, a file a subject. The doc comment of a command's arguments is its help.
+//! The commands, one file per subject. The doc comment of a command's arguments is its help.
 
 mod annotate;
 mod change;

@@ -1,4 +1,4 @@
-//! `publish` writes pages and logs for any web server; `serve` is one.
+//! `publish` writes pages and logs for any web server. `serve` is a web server.
 
 use std::fs::File;
 use std::io;
@@ -77,7 +77,7 @@ impl Publish {
                     return Ok(());
                 }
             };
-            // The rest is published also if nobody reads what was: that is reported at the end.
+            // If the output cannot be written, the rest is still published. The failure is reported at the end.
             let _ = session.present_done(&published, write_published);
             session.note_commit();
             Ok(())
@@ -90,7 +90,7 @@ impl Publish {
             );
             session.warn(WarningKind::NotInRegistry, &what);
         }
-        // They name all datasets. The pages are published also if the statements are refused.
+        // Statements name all datasets. The pages are published even if the statements are refused.
         let stated = match filter {
             DatasetFilter::All => registry.publish_statements(&self.directory).map(drop),
             DatasetFilter::Only(_) => Ok(()),
@@ -107,7 +107,7 @@ impl Publish {
     }
 }
 
-/// Writes what was published of a dataset.
+/// Writes the result of publishing a dataset.
 fn write_published(out: &mut Output, published: &Value) -> io::Result<()> {
     let dataset = in_words(&published["dataset"]);
     let changes = counted(&published["changes"], "change");
@@ -120,7 +120,7 @@ fn write_published(out: &mut Output, published: &Value) -> io::Result<()> {
     }
 }
 
-/// Whether what one dataset failed with is not a matter of that dataset: the others would fail, too.
+/// Whether an error of one dataset would also occur for the others.
 fn fails_for_all(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -187,7 +187,8 @@ pub struct Serve {
     register_token: Option<PathBuf>,
 }
 
-/// Reads where a server listens. A port alone, and the name localhost, mean the loopback address.
+/// Parses the address on which a server listens. A port alone, or the name localhost, means the loopback
+/// address.
 fn listen_address(text: &str) -> Result<SocketAddr, Refusal> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     match port.parse::<u16>() {
@@ -216,9 +217,9 @@ impl Serve {
         let (open, public) = (session.opener(), named_or_all(&self.datasets));
         let registration = if self.register {
             let (open, public) = (session.opener(), public.clone());
-            // What cannot be registered is said now, and not to the first client.
+            // If the registry is not writable, report that now, and not to the first client that registers.
             match open()?.check_writable() {
-                // Another process writes it, so it can be written.
+                // Another process is writing, so the registry is writable.
                 Err(error) if error.kind() == ErrorKind::Busy => {}
                 checked => checked?,
             }
@@ -251,8 +252,8 @@ impl Serve {
         Ok(Exit::Done)
     }
 
-    /// Checks that the registry can be read, and that the datasets that are named are there. Warns if
-    /// statements name others.
+    /// Checks that the registry is readable and that the named datasets exist. Warns if statements name other
+    /// datasets.
     fn check_datasets(&self, session: &Session) -> Result<()> {
         let registry = session.open()?;
         let snapshot = registry.snapshot()?;
@@ -260,7 +261,7 @@ impl Serve {
             snapshot.dataset(name)?;
         }
         drop(snapshot);
-        // Damaged statements are reported to those who ask for them.
+        // Damaged statements are reported to the clients that request them.
         let log = registry.public_view(named_or_all(&self.datasets)).snapshot()?.statement_log();
         if log.is_ok_and(|log| !log.is_shown) {
             let what = "/statements/ is not served: statements name datasets that are not";
@@ -270,7 +271,7 @@ impl Serve {
     }
 }
 
-/// Reads the token of a file, without the end of its line.
+/// Reads the token in a file, without the end of its line.
 fn read_token(path: &Path) -> Result<String> {
     const LENGTHS: RangeInclusive<usize> = 16..=512;
     let name = quoted(&path.to_string_lossy()).to_string();
@@ -293,7 +294,7 @@ fn read_token(path: &Path) -> Result<String> {
     }
 }
 
-/// Writes the log of the server to stderr from now on: requests as text or as JSON, or warnings alone.
+/// Starts the server's log on stderr: requests as text or as JSON, or only warnings.
 fn log(session: &Session) {
     let level = match session.is_quiet() {
         true => tracing::Level::WARN,
@@ -301,7 +302,7 @@ fn log(session: &Session) {
     };
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
     let log = log.with_ansi(false).with_target(false);
-    // Nothing else sets up a log, which is all that makes this fail.
+    // This only fails if a log was set up before, which nothing else does.
     let _ = match session.is_json() && !session.is_quiet() {
         true => log.json().flatten_event(true).try_init(),
         false => log.try_init(),

@@ -1,4 +1,4 @@
-//! `registry`: the registry as a whole, backed up, restored, copied and distributed.
+//! `registry`: backs up, restores, copies and distributes the whole registry.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub struct Backup {
     target: PathBuf,
 }
 
-/// What is shown of a copy.
+/// The fields that are shown of a copy.
 const COPIED: &[Column] = &[
     Column::text("path"),
     Column::number("datasets"),
@@ -56,7 +56,7 @@ const COPIED: &[Column] = &[
     Column::number("bytes"),
 ];
 
-/// A copy, and where it is.
+/// The path of a copy, and its contents.
 #[derive(Serialize)]
 struct CopyAt {
     /// The size of the file, if it is a backup in a file.
@@ -68,7 +68,7 @@ struct CopyAt {
 }
 
 impl CopyAt {
-    /// A copy in which all of this was verified.
+    /// A copy whose whole contents were verified.
     fn of(verified: &VerificationTotals, bytes: Option<u64>, path: String) -> Self {
         let VerificationTotals { datasets, identifiers, .. } = *verified;
         CopyAt { bytes, datasets, identifiers, path }
@@ -79,7 +79,7 @@ impl Backup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let target = Location::from(&self.target);
         if !target.is_file() {
-            // A backup is complete: it has the state of the workers that issue payment ids.
+            // A backup is complete: it includes the state of the workers that issue payment ids.
             return copy(&session.open()?, &target, true, session);
         }
         let is_directory = self.target.is_dir();
@@ -129,14 +129,14 @@ struct RestoredJson<'a> {
     lacks: Option<&'a MissingFromBackup>,
 }
 
-/// How many of the identifiers and digests that the copy lacks are listed.
+/// The maximum number of listed identifiers and digests that the copy lacks.
 const MAX_LISTED: usize = 20;
 
 impl Restore {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let target = session.registry_path();
         Location::from(&self.file).file("the replacement of a registry by a copy")?;
-        // If the copy does not exist, the user must not be advised to create a registry.
+        // If the copy does not exist, the error must not suggest to create a registry.
         let found = std::fs::metadata(&self.file)
             .with_context(|| format!("cannot read {}", shown(&self.file)))?;
         if found.is_dir() {
@@ -165,7 +165,7 @@ impl Restore {
     }
 }
 
-/// Writes what was restored, and what the copy lacks of what was there.
+/// Writes the result of a restore, and what the copy lacks in comparison with the replaced registry.
 fn write_restored(out: &mut Output, done: &Value) -> io::Result<()> {
     let [registry, from, kept] =
         ["registry", "from", "kept"].map(|path| quoted(&in_words(&done[path])).to_string());
@@ -197,7 +197,7 @@ fn warn_of_unreadable(session: &Session, error: Error) {
     );
 }
 
-/// Writes what the copy lacks: the datasets, and the first identifiers and digests.
+/// Writes the datasets that the copy lacks, and the first of the identifiers and digests that it lacks.
 fn write_lacks(out: &mut Output, lacks: &Value) -> io::Result<()> {
     let of = |member: &str| lacks[member].as_array().into_iter().flatten().map(in_words).collect();
     let [datasets, identifiers, digests]: [Vec<String>; 3] =
@@ -217,7 +217,7 @@ fn write_lacks(out: &mut Output, lacks: &Value) -> io::Result<()> {
     }
 }
 
-/// How many datasets, identifiers and digests a copy lacks.
+/// The numbers of datasets, identifiers and digests that a copy lacks.
 fn what_lacks(counts: [usize; 3]) -> String {
     let named = counts.into_iter().zip(["dataset", "identifier", "digest"]);
     let named = named.filter(|(number, _)| *number > 0);

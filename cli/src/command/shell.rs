@@ -1,4 +1,4 @@
-//! `completions` and `man`, which are made from the arguments of the program.
+//! `completions` and `man`, which are generated from the arguments of the program.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub struct Man {
     all: Option<PathBuf>,
 }
 
-/// What every page says at its end.
+/// The end of every man page.
 const EXIT_STATUS: &str = "\
 The exit status is 0 if the command did what it was asked to do, or if what it compared is the same; 1 if a
 comparison or a check found a difference; and 2 for trouble: wrong arguments, an input that is refused, an
@@ -86,7 +86,7 @@ impl Man {
     }
 }
 
-/// The command, and each below it, with what every page says after what the help does.
+/// Adds the end of the man page to the help of a command and of its subcommands.
 fn with_end(command: clap::Command) -> clap::Command {
     let help = command.get_after_long_help().map(|help| format!("{help}\n")).unwrap_or_default();
     command.after_long_help(format!("{help}{EXIT_STATUS}")).mut_subcommands(with_end)

@@ -55,7 +55,7 @@ pub struct Args {
     lists: ListArgs,
 }
 
-/// What is shown of one SET.
+/// The JSON of one SET.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Shown {
@@ -78,7 +78,7 @@ struct ShownDataset {
 #[derive(Serialize)]
 struct ShownSet {
     identifier: Identifier,
-    /// `None` means that the set had several contents, which are listed.
+    /// `None` means that the set had several contents, which are in `contents`.
     digest: Option<Digest>,
     granules: u64,
     periods: Vec<Period>,
@@ -89,13 +89,13 @@ struct ShownSet {
 /// One of several contents of an identifier.
 #[derive(Serialize)]
 struct Contents {
-    /// What names it.
+    /// The argument that names these contents.
     set: String,
     dataset: String,
     from: Timestamp,
     until: Option<Timestamp>,
     digest: Digest,
-    /// Its address on the site that resolves identifiers. `None` means that none is known.
+    /// Its address on the site that resolves identifiers. `None` means that no such site is known.
     address: Option<String>,
 }
 
@@ -104,7 +104,7 @@ struct ShownListing {
     source: String,
     #[serde(flatten)]
     summary: ListingSummary,
-    /// The algorithms that are guessed from the length of its checksums.
+    /// The algorithms that were guessed from the length of the listing's checksums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by_length: Vec<Value>,
 }
@@ -126,7 +126,8 @@ impl Args {
         Ok(Exit::Done)
     }
 
-    /// Finds what is to be shown. No snapshot is open afterwards: what is printed may wait for a terminal.
+    /// Finds the set, dataset or listing. On return, no snapshot is open, because printing may wait for a
+    /// terminal.
     fn shown(&self, session: &mut Session, spec: &SetSpec) -> Result<Shown> {
         let snapshot = snapshot(session)?;
         let snapshot =
@@ -149,7 +150,7 @@ impl Args {
         let selection = resolution.selection();
         self.known_at.check(selection, snapshot)?;
         if let Selection::Dataset { name, .. } = selection {
-            // The metadata of a dataset are those of now.
+            // The metadata of a dataset are the present ones.
             if spec.is_dataset() && !self.known_at.is_given() {
                 return self.dataset(session, snapshot, spec);
             }
@@ -183,7 +184,7 @@ impl Args {
         for row in &mut found.rows {
             row.is_of_site = self.site.is_given();
         }
-        // A subset has no contents at a time when it is not known to be the same.
+        // If it is not known whether a subset was the same at that time, it has no contents.
         let candidates = match resolution.candidates() {
             Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => {
                 Vec::new()
@@ -213,7 +214,8 @@ impl Args {
         })))
     }
 
-    /// The period of a set that no row agrees with. The error says when the identifier was in force.
+    /// The period of the named set. If no period agrees with the name, the error says when the identifier was
+    /// in force.
     fn resolved(
         &self,
         session: &Session,
@@ -237,7 +239,7 @@ impl Args {
         let name = spec.dataset(snapshot)?;
         let mut record = snapshot.dataset(&name)?;
         let now = snapshot.now();
-        // That it was withdrawn is among its fields.
+        // A withdrawal is one of the fields, so there is no warning about it.
         session.warn_all(Warning::of_former_name(&name, &record.dataset.name));
         session.warn_all(record.latest.iter().filter_map(|it| Warning::of_future(it, now)));
         snapshot.replace_future_instance(&mut record)?;
@@ -291,7 +293,7 @@ impl Contents {
     }
 }
 
-/// Writes what is shown of a SET that is not the first one.
+/// Writes a SET after the first one.
 fn write_next(out: &mut Output, shown: &Value) -> io::Result<()> {
     writeln!(out)?;
     write_shown(out, shown)
@@ -322,7 +324,7 @@ fn write_shown(out: &mut Output, shown: &Value) -> io::Result<()> {
     }
 }
 
-/// The values of a list of a value.
+/// The items of a list in a value.
 fn listed_in<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     value[member].as_array().map_or(&[], Vec::as_slice)
 }
@@ -336,7 +338,7 @@ const SET: &[Column] = &[
     Column::number("granules"),
 ];
 
-/// What is shown of the only period of a set.
+/// The fields of the only period of a set.
 const PERIOD: &[Column] = &[
     Column::text("dataset"),
     Column::text("in force").of("").by(in_force),
@@ -374,13 +376,14 @@ const SUBSETS: &[Column] = &[
     Column::prose("patterns").or("named one by one"),
 ];
 
-/// When a set was in force, as it is serialized.
+/// The period in which a set was in force, from its JSON.
 fn in_force(period: &Value) -> String {
     let until = period["until"].as_str().unwrap_or("now");
     format!("{} until {until}", in_words(&period["from"]))
 }
 
-/// The sides of the change of an instance, as it is serialized.
+/// The numbers of granules that the change of an instance ingested, deleted, replaced and described, from its
+/// JSON.
 pub fn sides_in(instance: &Value) -> String {
     let count = |side: &str| instance[side].as_u64().unwrap_or_default();
     let mut counts = ChangeCounts::default();
@@ -396,7 +399,7 @@ pub fn sides_in(instance: &Value) -> String {
 struct VersionRow<'a> {
     #[serde(flatten)]
     version: &'a MetadataVersion,
-    /// The fields that differ from the version before.
+    /// The fields that differ from the previous version.
     changed: Vec<&'a str>,
 }
 
@@ -423,7 +426,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The fields that differ from the version before.
+/// The fields that differ from the previous version.
 fn changed<'a>(before: Option<&Value>, after: &'a Value) -> Vec<&'a str> {
     let fields = after.as_object().into_iter().flatten();
     let differs = |(field, value): &(&String, &Value)| {
@@ -433,7 +436,7 @@ fn changed<'a>(before: Option<&Value>, after: &'a Value) -> Vec<&'a str> {
     fields.filter(differs).map(|(field, _)| field.as_str()).collect()
 }
 
-/// What a version changed, as it is serialized: the fields with their values afterwards.
+/// The changes of a version, from its JSON: the changed fields with their new values.
 fn changes_in(version: &Value) -> String {
     let fields = version["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let words = fields.map(|field| match &version["dataset"][field] {

@@ -1,4 +1,4 @@
-//! `status`: the latest changes of datasets, their primaries and their files, and what needs attention.
+//! `status`: the latest changes of datasets, their primaries and files, and their problems.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub struct Args {
     checked_within: Option<Duration>,
 }
 
-/// How many rows are printed as text: one screen.
+/// The maximum number of rows that are printed as text: one screen.
 const MAX_ROWS: usize = 20;
 
 impl Args {
@@ -77,12 +77,12 @@ impl Args {
     }
 }
 
-/// What is printed of a dataset, as JSON.
+/// The state of a dataset, as JSON.
 #[derive(Serialize)]
 struct StatusRow<'a> {
     #[serde(flatten)]
     row: &'a DatasetStatus,
-    /// The command that would improve what is known of the files of a mirror.
+    /// The command that checks the files of a mirror.
     improve: Option<String>,
 }
 
@@ -112,7 +112,7 @@ fn write_status(out: &mut Output, rows: &Value) -> io::Result<()> {
     }
 }
 
-/// Writes the primaries of those of the datasets that are mirrors.
+/// Writes the primaries of the datasets that are mirrors.
 fn write_primaries(out: &mut Output, rows: &[Value]) -> io::Result<()> {
     let mirrors = |row: &Value| row["mirrors"].as_array().cloned().unwrap_or_default();
     let mut primaries = Vec::new();
@@ -144,7 +144,7 @@ fn write_primaries(out: &mut Output, rows: &[Value]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the first files of a dataset that are not as recorded, if there are any.
+/// Writes the first files of a dataset that differ from their records, if there are any.
 fn write_open_findings(out: &mut Output, row: &Value) -> io::Result<()> {
     let fixity = &row["fixity"];
     let open = fixity["open"].as_u64().unwrap_or(0);
@@ -161,7 +161,7 @@ fn write_open_findings(out: &mut Output, row: &Value) -> io::Result<()> {
     }
 }
 
-/// What is shown of each primary.
+/// The columns of primaries.
 const PRIMARIES: &[Column] = &[
     Column::text("mirror").of("dataset"),
     Column::text("verdict"),
@@ -174,7 +174,7 @@ const PRIMARIES: &[Column] = &[
     Column::prose("last error").of("failure").if_any(),
 ];
 
-/// What is shown of each dataset.
+/// The columns of datasets.
 const STATUS: &[Column] = &[
     Column::text("dataset"),
     Column::text("changed").of("changed/recorded").by(to_the_second),
@@ -188,10 +188,10 @@ const STATUS: &[Column] = &[
         .or_below(),
 ];
 
-/// What is shown of each file that is not as recorded.
+/// The columns of files that differ from their records.
 const OPEN_FINDINGS: &[Column] = &[
     Column::text("granule"),
-    // The path of a file that is its granule is not printed twice.
+    // If a path equals the granule, it is not printed twice.
     Column::text("path").unless("granule"),
     Column::text("status"),
     Column::text("first seen").of("first_seen").by(to_the_second),

@@ -1,4 +1,4 @@
-//! `verify`: the registry, or what was published from it, proves itself.
+//! `verify`: verifies the registry, or a directory that was published from it.
 
 mod published;
 
@@ -44,7 +44,7 @@ pub struct Args {
     jobs: Option<NonZeroUsize>,
 }
 
-/// What is verified.
+/// The subject to verify.
 enum Subject {
     /// Datasets of the registry.
     Datasets(DatasetFilter),
@@ -67,7 +67,8 @@ impl Args {
         }
     }
 
-    /// What the arguments name. A dataset takes precedence over a directory in which nothing was published.
+    /// The subject that the arguments name. A dataset takes precedence over a directory without published
+    /// datasets.
     fn subject(&self, registry: &Registry) -> Result<Subject> {
         if let [only] = &self.named[..]
             && only.is_dir()
@@ -116,7 +117,7 @@ impl Args {
         let mut verifications = registry.verify_all_on(jobs, filter)?;
         for verification in verifications.by_ref() {
             let verification = verification?;
-            // The findings precede the table, which is written when its columns are known.
+            // The findings precede the table, which is written when the widths of its columns are known.
             session.text_of(&verification, write_findings)?;
             list.add(session, &verification)?;
         }
@@ -164,10 +165,10 @@ fn write_findings(out: &mut Output, verification: &Value) -> io::Result<()> {
     Ok(())
 }
 
-/// What is verified beside the datasets.
+/// The name of the row about everything beside the datasets.
 const FILE: &str = "the file";
 
-/// What verifying a dataset gave.
+/// The result of verifying a dataset.
 fn result(mismatches: &Value) -> String {
     let found = mismatches.as_array().map_or(&[][..], Vec::as_slice);
     match found {

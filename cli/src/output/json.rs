@@ -10,8 +10,8 @@ use serde_json::ser::{Formatter, Serializer};
 
 /// Writes `value` on one line, without a line feed at the end.
 ///
-/// JSON itself escapes only the characters below U+0020. The other characters that a terminal interprets or
-/// does not show are written as escapes too, which every JSON parser decodes to the same string.
+/// JSON itself only escapes the characters below U+0020. This also escapes the other characters that a terminal
+/// interprets or does not show. Every JSON parser decodes the escapes to the same string.
 pub fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, SafeFormatter))?;
     Ok(())
@@ -24,7 +24,7 @@ pub fn to_string(value: &impl Serialize) -> String {
     String::from_utf8_lossy(&json).into_owned()
 }
 
-/// An object of JSON, whose members keep their order.
+/// An object of JSON. Its members keep their order.
 pub struct Object(pub Vec<(&'static str, Value)>);
 
 impl Serialize for Object {
@@ -33,13 +33,13 @@ impl Serialize for Object {
     }
 }
 
-/// A list whose values are read while it is written.
+/// A list whose values are read while the list is written.
 pub struct Streamed<'a, T>(Box<dyn Fn() -> Values<T> + 'a>);
 
 type Values<T> = Box<dyn Iterator<Item = accession::Result<T>>>;
 
 impl<'a, T> Streamed<'a, T> {
-    /// The values that this reads, from the first one.
+    /// The list of the values that `read` returns. It is called for each pass over the list.
     pub fn of<I>(read: impl Fn() -> I + 'a) -> Self
     where
         I: Iterator<Item = accession::Result<T>> + 'static,
@@ -47,7 +47,7 @@ impl<'a, T> Streamed<'a, T> {
         Streamed(Box::new(move || Box::new(read())))
     }
 
-    /// The values, from the first one.
+    /// Reads the values, starting with the first.
     pub fn read(&self) -> Values<T> {
         (self.0)()
     }

@@ -1,5 +1,5 @@
-//! Lists of a result that are read while they are printed: members of the result in JSON, and lines with a mark below
-//! it in text.
+//! Lists in a result that are read while they are printed. In JSON they are members of the result. In text they
+//! are lines with a mark, below the result.
 
 use std::io::Write;
 
@@ -10,23 +10,23 @@ use super::json::Streamed;
 use super::stdout::Output;
 use crate::error::Result;
 
-/// A list of a result.
+/// A list in a result.
 pub struct MarkedList<'a> {
-    /// The member of the result that it is in JSON.
+    /// The name of its member in JSON.
     pub member: &'static str,
     /// Its values.
     pub values: Streamed<'a, String>,
-    /// How it is printed as text. `None` means that only JSON has it.
+    /// Its format as text. `None` means that only JSON has the list.
     pub lines: Option<MarkedLines>,
 }
 
-/// How a list is printed as text: a line for each value, and the number of those that are not listed.
+/// The format of a list as text: one line for each value, and the number of values that are not listed.
 pub struct MarkedLines {
-    /// What each line begins with.
+    /// The beginning of each line.
     pub mark: &'static str,
     /// The member of the result with the number of all values.
     pub count: &'static str,
-    /// The values in words, which follow the number of those that are not listed.
+    /// The kind of the values in words, printed after the number of values that are not listed.
     pub kind: &'static str,
 }
 

@@ -1,7 +1,7 @@
-//! Everything that is printed: text tables, JSON, escapes, messages and progress.
+//! All output: text tables, JSON, escapes, messages and progress.
 //!
-//! Data goes to stdout and everything else to stderr. An untrusted string is escaped
-//! by [`one_line`], by [`json`], or, on its way to a terminal, by [`Output`].
+//! Data goes to stdout, and everything else to stderr. An untrusted string is escaped by [`one_line`], by
+//! [`json`], or, before it reaches a terminal, by [`Output`].
 
 pub mod json;
 mod marked;

@@ -9,47 +9,48 @@ use std::time::{Duration, Instant};
 use accession::{Observer, Work};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-/// How long work takes before its progress is shown.
+/// The duration of work after which its progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many rows are counted before they are shown.
+/// The number of rows between two updates.
 const ROWS: u64 = 4_096;
 
-/// Whether stderr is that of this program, and not that of one that runs its commands.
+/// Whether stderr belongs to this program, and not to another program that runs its commands.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Shows progress from now on, if stderr is a terminal.
+/// Enables the display of progress, if stderr is a terminal.
 pub fn show_progress() {
     IS_SHOWN.store(true, Ordering::Relaxed);
 }
 
-/// What is counted where the rate is shown, too.
+/// The unit for which the rate is also shown.
 const BYTES: &str = "bytes";
 
-/// How often a phase that reports nothing is looked at.
+/// The interval at which a phase is shown that reports no progress.
 const TICK: Duration = Duration::from_millis(250);
 
-/// A line on stderr that shows how far the work has come, after its first second. Nothing is shown
-/// if stderr is not a terminal, or before [`show_progress`].
+/// A line on stderr that shows the progress of work, after its first second. Nothing is shown if stderr is not
+/// a terminal, or before [`show_progress`] was called.
 pub struct Progress {
-    /// `None` if nothing is shown.
+    /// `None` means that nothing is shown.
     current: Option<Arc<Current>>,
     rows: AtomicU64,
     /// Becomes true when a change is committed.
     committed: Arc<AtomicBool>,
-    /// When the work ends, however much is left then. `None` means when all is done.
+    /// The time at which the work ends, even if it is incomplete. `None` means that it ends when everything is
+    /// done.
     ends_at: Option<Instant>,
 }
 
-/// What is being done at present. `None` between two phases.
+/// The present phase. `None` between two phases.
 type Current = Mutex<Option<Phase>>;
 
 struct Phase {
-    /// What is done, such as `reading`.
+    /// The activity, such as `reading`.
     activity: &'static str,
-    /// What is counted, such as `granules`.
+    /// The unit that is counted, such as `granules`.
     things: &'static str,
-    /// About how many there are. `None` if that is not known.
+    /// The approximate total. `None` means that it is unknown.
     total: Option<u64>,
     done: u64,
     started: Instant,
@@ -57,7 +58,7 @@ struct Phase {
     bar: Option<ProgressBar>,
 }
 
-/// What is done and what is counted, in words.
+/// The activity and the unit, in words.
 fn words(work: Work) -> (&'static str, &'static str) {
     match work {
         Work::Hash => ("hashing", "granules"),
@@ -83,26 +84,27 @@ impl Progress {
         let current = is_shown.then(|| {
             let current = Arc::new(Current::default());
             let watched = Arc::downgrade(&current);
-            // Without this thread, only a phase that reports how far it has come is shown.
+            // Without this thread, a phase that reports no progress is not shown.
             let _ = std::thread::Builder::new().spawn(move || watch(&watched));
             current
         });
         Progress { current, rows: AtomicU64::new(0), committed: Arc::default(), ends_at: None }
     }
 
-    /// The same, which notes here that a change is committed.
+    /// The same progress, which sets `committed` when a change is committed.
     pub fn noting(mut self, committed: &Arc<AtomicBool>) -> Self {
         self.committed = Arc::clone(committed);
         self
     }
 
-    /// The same, of work that ends at a time, however much is left then. `None` means when all is done.
+    /// The same progress, of work that ends at a time, even if it is incomplete. `None` means that it ends when
+    /// everything is done.
     pub fn ending_at(mut self, ends_at: Option<Instant>) -> Self {
         self.ends_at = ends_at;
         self
     }
 
-    /// One more row is done. Cheap enough to be called for every row of a file.
+    /// Counts one more row. Cheap enough to call for every row of a file.
     pub fn advance_row(&self) {
         if self.rows.fetch_add(1, Ordering::Relaxed).is_multiple_of(ROWS) {
             self.advance(ROWS);
@@ -114,7 +116,7 @@ impl Progress {
     }
 }
 
-/// Shows a phase that takes long, even if it reports nothing: a commit, or a file that is slow.
+/// Shows a long phase even if it reports no progress: a commit, or a slow file.
 fn watch(current: &Weak<Current>) {
     loop {
         std::thread::sleep(TICK);
@@ -126,12 +128,12 @@ fn watch(current: &Weak<Current>) {
 }
 
 fn lock(current: &Current) -> MutexGuard<'_, Option<Phase>> {
-    // The state after a panic is good enough to show.
+    // The state after a panic can still be shown.
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Progress {
-    /// Work begins. About how many things there are: `None` means that it is not known.
+    /// Begins a phase. `total` is approximate; `None` means that it is unknown.
     pub fn begin(&self, activity: &'static str, things: &'static str, total: Option<u64>) {
         self.end();
         if let Some(mut phase) = self.phase() {
@@ -141,7 +143,7 @@ impl Progress {
         }
     }
 
-    /// So many more things are done.
+    /// Counts more things as done.
     pub fn advance(&self, more: u64) {
         if let Some(mut phase) = self.phase()
             && let Some(phase) = &mut *phase
@@ -151,7 +153,7 @@ impl Progress {
         }
     }
 
-    /// The work has ended.
+    /// Ends the phase.
     pub fn end(&self) {
         let phase = self.phase().and_then(|mut phase| phase.take());
         if let Some(bar) = phase.and_then(|phase| phase.bar) {
@@ -180,7 +182,7 @@ impl Observer for Progress {
 }
 
 impl Phase {
-    /// Shows how far the work has come, if it takes long.
+    /// Shows the progress, if the work takes long.
     fn show(&mut self) {
         if self.started.elapsed() <= PATIENCE {
             return;
@@ -217,8 +219,8 @@ impl Phase {
         bar.tick();
     }
 
-    /// How much was done in a second so far, and how long the rest takes. The bar knows neither, since it
-    /// is made when a part is done.
+    /// The rate per second so far, and the remaining time. The bar does not know either, because it is created
+    /// after a part of the work was done.
     fn rate_and_time_left(&self) -> (f64, Option<Duration>) {
         let rate = self.done as f64 / self.started.elapsed().as_secs_f64();
         let rest = self.total.map(|total| total.saturating_sub(self.done) as f64 / rate.max(1.0));
@@ -228,14 +230,14 @@ impl Phase {
     }
 }
 
-/// A style without colours, so `NO_COLOR` makes no difference.
+/// A style without colours, so `NO_COLOR` has no effect.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is valid")
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // After an error, the message must not follow half a progress line.
+        // An error message must not follow half a line of progress.
         self.end();
     }
 }

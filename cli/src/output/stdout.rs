@@ -1,12 +1,11 @@
-//! Standard output: safe on a terminal, unchanged in a pipe. It remembers the first error of writing to
-//! it.
+//! Standard output: escaped on a terminal, unchanged in a pipe. It remembers the first error of writing.
 //!
 //! # A closed stdout
 //!
-//! Rust's runtime opens `/dev/null` in place of a standard stream that is closed, as `accession … >&-`
-//! does, before `main`, so that no other file gets its number. After that, a closed stdout looks like one
-//! that was redirected to `/dev/null` on purpose, and output to it is lost without an error. The check is
-//! therefore made earlier, by a constructor that runs before the runtime.
+//! Before `main`, Rust's runtime opens `/dev/null` for each standard stream that is closed, as stdout is after
+//! `accession … >&-`. So no other file gets the number of the stream. But a closed stdout then looks like one
+//! that was redirected to `/dev/null` on purpose, and output to it is lost without an error. So a constructor
+//! checks stdout before the runtime starts.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +15,8 @@ use terminal_size::Width;
 
 /// Buffered standard output.
 ///
-/// Whatever happens to an error of writing in the program, [`Output::failure`] reports that the output
-/// is incomplete, and why.
+/// [`Output::failure`] reports that the output is incomplete, and why, even if the program ignores an error of
+/// writing.
 pub struct Output {
     writer: BufWriter<TerminalSafe<Box<dyn Write + Send>>>,
     is_terminal: bool,
@@ -25,10 +24,10 @@ pub struct Output {
     failure: Option<Failure>,
 }
 
-/// How much is written at a time.
+/// The size of the buffer.
 const BUFFER_BYTES: usize = 32 * 1_024;
 
-/// Why standard output could not be written.
+/// The reason that stdout could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// It was closed when the program was started.
@@ -58,7 +57,7 @@ impl Output {
         size.map(|(Width(columns), _)| columns)
     }
 
-    /// Why the output is incomplete. `None` means that everything was written so far.
+    /// The reason that the output is incomplete. `None` means that everything was written so far.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
@@ -104,7 +103,7 @@ impl Write for Output {
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Makes one system call and stores a flag; it uses nothing that the runtime has to set up.
+/// Makes one system call and stores a flag. It uses nothing that the runtime must set up first.
 #[ctor::ctor(unsafe)]
 fn note_closed_stdout() {
     let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
@@ -116,13 +115,14 @@ pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// A writer to stdout. If that is a terminal, characters that it would interpret or not show are replaced by
-/// their escapes, except line feeds and tabs; otherwise every byte is passed through, since a
-/// reader of a pipe needs the ids as they are.
+/// A writer to stdout. On a terminal, it escapes the characters that the terminal would interpret or not show,
+/// except line feeds and tabs. Otherwise it writes every byte unchanged, because the reader of a pipe needs the
+/// exact ids.
 pub struct TerminalSafe<W> {
     inner: W,
     is_terminal: bool,
-    /// The beginning of a character, or of a CR LF, whose remaining bytes were not written yet.
+    /// The beginning of a character, or of a CR LF, whose remaining bytes have not been written to this writer
+    /// yet.
     pending: Vec<u8>,
 }
 
@@ -142,7 +142,7 @@ impl<W: Write> TerminalSafe<W> {
         };
         while let Some((at, character)) = first_interpreted(rest) {
             self.inner.write_all(&rest.as_bytes()[..at])?;
-            // `escape_debug` leaves some invisible characters as they are.
+            // `escape_debug` does not escape some invisible characters.
             let escaped = character.escape_debug();
             match escaped.len() {
                 1 => write!(self.inner, "{}", character.escape_unicode())?,

@@ -1,5 +1,5 @@
-//! Text tables: a header, and columns as wide as their widest cell. What is copied, such as an id, is never
-//! cut; a message is cut so that the table is not wider than the terminal.
+//! Text tables: a header, and columns as wide as their widest cell. Values that users copy, such as ids, are
+//! never cut. Messages are cut so that the table fits the terminal.
 
 use std::io::{self, Write};
 
@@ -11,42 +11,42 @@ use super::stdout::Output;
 use super::text::{annotations_below, digests_below, one_line};
 use super::value::{in_words, to_value};
 
-/// The number of rows that are laid out together. A longer table is written in pages, so that its
-/// memory is bounded; a later page can have wider columns, but never narrower ones.
+/// The number of rows of a page. A longer table is laid out and written in pages, so that its memory is
+/// bounded. A later page can have wider columns, but never narrower ones.
 const PAGE_ROWS: usize = 1_000;
 
-/// Spaces between two columns, and before a line below a row.
+/// The number of spaces between two columns, and before a line below a row.
 const GAP: usize = 2;
 
-/// The width of a table that is not for a terminal, unless the environment variable `COLUMNS` says another.
+/// The width of a table that is not for a terminal, unless the environment variable `COLUMNS` is set.
 const PIPE_COLUMNS: usize = 100;
 
-/// What is shown at least of a message.
+/// The minimum width of a message.
 const MIN_PROSE: usize = 16;
 
-/// What is shown of a value in a text: a column of a table, or a line of a single result.
+/// A column of a table, or a line of a single result.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     name: &'static str,
-    /// Whether it has numbers, which are aligned to the right.
+    /// Whether the column has numbers, which are aligned to the right.
     is_number: bool,
-    /// Whether it has messages, which are cut where there is no room for them.
+    /// Whether the column has messages, which are cut if the table is too wide.
     is_prose: bool,
-    /// Whether a message that is cut is repeated below its row, whole.
+    /// Whether a message that is cut is repeated below its row, in full.
     is_whole: bool,
-    /// Whether it is left out if no row has anything in it.
+    /// Whether the column is omitted if it is empty in all rows.
     is_optional: bool,
-    /// Where in the value it is: members, separated by `/`. Empty means the whole value.
+    /// The path of the member with the value, separated by `/`. Empty means the whole value.
     member: &'static str,
-    /// What is shown where the value has nothing.
+    /// The text for a missing value.
     absent: &'static str,
-    /// A member whose value is not shown once more.
+    /// A member with the same value, if that value is not to be repeated.
     repeated: Option<&'static str>,
     words: fn(&Value) -> String,
 }
 
 impl Column {
-    /// Strings that are never broken, such as identifiers.
+    /// A column of strings that are never cut, such as identifiers.
     pub const fn text(name: &'static str) -> Self {
         let (absent, repeated, words) = ("", None, in_words as fn(&Value) -> String);
         let (is_number, is_prose, is_whole, is_optional) = (false, false, false, false);
@@ -54,47 +54,47 @@ impl Column {
         Column { name, is_number, is_prose, is_whole, is_optional, member, absent, repeated, words }
     }
 
-    /// Numbers.
+    /// A column of numbers.
     pub const fn number(name: &'static str) -> Self {
         Column { is_number: true, ..Column::text(name) }
     }
 
-    /// Messages, which end with `…` if the terminal is too narrow for them.
+    /// A column of messages. If the terminal is too narrow, they end with `…`.
     pub const fn prose(name: &'static str) -> Self {
         Column { is_prose: true, ..Column::text(name) }
     }
 
-    /// The same column, of which a message that is cut is repeated below its row, whole.
+    /// The same column. A message that is cut is repeated below its row, in full.
     pub const fn or_below(self) -> Self {
         Column { is_whole: true, ..self }
     }
 
-    /// The same column, left out of a list of which no row has anything in it.
+    /// The same column, omitted from a list if it is empty in all rows.
     pub const fn if_any(self) -> Self {
         Column { is_optional: true, ..self }
     }
 
-    /// The column of a member whose name is not that of the column, such as `latest/granules`.
+    /// The column of a member whose name differs from the column's, such as `latest/granules`.
     pub const fn of(self, member: &'static str) -> Self {
         Column { member, ..self }
     }
 
-    /// The same column, in other words than those of the value itself.
+    /// The same column, with a function that writes the value in words.
     pub const fn by(self, words: fn(&Value) -> String) -> Self {
         Column { words, ..self }
     }
 
-    /// The same column, with what is shown where a row has nothing.
+    /// The same column, with a text for missing values.
     pub const fn or(self, absent: &'static str) -> Self {
         Column { absent, ..self }
     }
 
-    /// The same column, in which the value of another member is not shown once more.
+    /// The same column, empty in a row in which another member has the same value.
     pub const fn unless(self, repeated: &'static str) -> Self {
         Column { repeated: Some(repeated), ..self }
     }
 
-    /// What it shows of a row, on one line and escaped.
+    /// The cell of a row, on one line and escaped.
     fn cell(&self, row: &Value) -> String {
         match member(row, self.member) {
             None => self.absent.to_owned(),
@@ -106,13 +106,13 @@ impl Column {
     }
 }
 
-/// A member of a value, or of one of its members. `None` means that it is null, too.
+/// A member of a value, at any depth. `None` also means that it is null.
 fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let found = if name.is_empty() { Some(value) } else { value.pointer(&format!("/{name}")) };
     found.filter(|found| !found.is_null())
 }
 
-/// Writes a single result, with a line for each column; of a list, one for each value in it.
+/// Writes a single result, with a line for each column. For a list, each of its values gets a line.
 pub fn write_fields(
     out: &mut impl Write,
     columns: &[Column],
@@ -143,7 +143,7 @@ pub fn write_rows<'a>(
     table.finish(out)
 }
 
-/// A time to the second, where it is not copied.
+/// A time without fractions of a second, for output that is not copied.
 pub fn to_the_second(time: &Value) -> String {
     let time = in_words(time);
     match time.split_once('.') {
@@ -155,7 +155,7 @@ pub fn to_the_second(time: &Value) -> String {
 /// A table that is written while its rows are added.
 pub struct Table {
     columns: &'static [Column],
-    /// The width of the terminal.
+    /// The width of the terminal, or of output that is not for a terminal.
     width: usize,
     rows: Vec<TableRow>,
     /// The width of each column so far.
@@ -166,11 +166,11 @@ pub struct Table {
 /// A row of a table.
 struct TableRow {
     cells: Vec<String>,
-    /// What is shown below it.
+    /// The lines below the row.
     below: Vec<String>,
 }
 
-/// The width that the environment gives to output that is not for a terminal.
+/// The width that the environment sets for output that is not for a terminal.
 fn given_columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
 }
@@ -184,7 +184,7 @@ impl Table {
         Table { columns, width, rows: Vec::new(), widths, is_first_page: true }
     }
 
-    /// Adds a row, and below it the digests that it has, if several, and the annotations.
+    /// Adds a row. Below it are its digests, if there are several, and its annotations.
     pub fn add(&mut self, out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
         let row = to_value(row);
         let cells = self.columns.iter().map(|column| column.cell(&row)).collect();
@@ -202,16 +202,16 @@ impl Table {
         if self.rows.len() < PAGE_ROWS { Ok(()) } else { self.write_page(out) }
     }
 
-    /// Writes the rows that were not written yet. A table without rows is not written at all.
+    /// Writes the remaining rows. A table without rows is not written at all.
     pub fn finish(mut self, out: &mut impl Write) -> io::Result<()> {
         if self.is_first_page {
-            // All rows are known.
+            // At this point, all rows are known.
             self.leave_out_empty_columns();
         }
         if self.rows.is_empty() { Ok(()) } else { self.write_page(out) }
     }
 
-    /// Leaves out the optional columns in which no row has anything: they get no width.
+    /// Omits the optional columns that are empty in all rows: their width is 0.
     fn leave_out_empty_columns(&mut self) {
         for (index, column) in self.columns.iter().enumerate() {
             if column.is_optional && self.rows.iter().all(|row| row.cells[index].is_empty()) {
@@ -240,7 +240,7 @@ impl Table {
         Ok(())
     }
 
-    /// The widths of the columns, of which those with messages share what the others leave of the terminal.
+    /// The widths of the columns. Columns of messages share the space that the other columns leave.
     fn fitting_widths(&self) -> Vec<usize> {
         let mut widths = self.widths.clone();
         let shown = widths.iter().filter(|width| **width > 0).count();
@@ -250,7 +250,7 @@ impl Table {
         let others: usize =
             widths.iter().sum::<usize>() - prose.iter().map(|index| widths[*index]).sum::<usize>();
         let mut left = self.width.saturating_sub(gaps + others);
-        // The narrow ones first, so that the wide ones share what they leave.
+        // The narrow columns come first, so that the wide ones share the space that these leave.
         prose.sort_by_key(|index| widths[*index]);
         for (place, index) in prose.iter().enumerate() {
             let share = left / (prose.len() - place);
@@ -283,7 +283,7 @@ impl Table {
     }
 }
 
-/// A text that takes at most so many columns of a terminal: a longer one ends with `…`.
+/// A text that is at most `width` columns wide. A longer text is cut and ends with `…`.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -329,7 +329,7 @@ mod tests {
 id                        granules  note
 a.long.id.that.is.copied         1  one…
 ";
-        // Also where there is hardly any room.
+        // The same if there is hardly any room.
         for columns in [20, 46] {
             let expected = expected.replace("one…", "one two three f…");
             assert_eq!(printed_as(COLUMNS, Some(columns), &[row]), expected);

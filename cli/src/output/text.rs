@@ -1,4 +1,4 @@
-//! Text for people: escapes for untrusted strings, phrases, and the lines on stderr.
+//! Text for people: escapes for untrusted strings, phrases, and messages on stderr.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
@@ -10,7 +10,7 @@ use clap::builder::styling::{AnsiColor, Style, Styles};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Displays a string on one line, with escapes in place of what a terminal would interpret.
+/// Displays a string on one line. Characters that a terminal would interpret are escaped.
 pub fn one_line(text: &str) -> impl fmt::Display + '_ {
     OneLine(text)
 }
@@ -22,13 +22,13 @@ impl fmt::Display for OneLine<'_> {
         if self.0.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return f.write_str(self.0);
         }
-        // `escape_debug` also escapes backslashes and quotes, which are harmless here, so the
-        // string is split at them. The pieces are not cut further: a combining mark is printed
-        // as it is only if it follows its letter.
+        // `escape_debug` also escapes backslashes and quotes, which are harmless here, so the string is split
+        // at them. The pieces are not split further, because a combining mark is only printed as it is if it
+        // follows its letter.
         for piece in self.0.split_inclusive(['\\', '"', '\'']) {
             let unquoted = piece.trim_end_matches(['\\', '"', '\'']);
             for character in unquoted.escape_debug().to_string().chars() {
-                // `escape_debug` leaves some invisible characters as they are.
+                // `escape_debug` does not escape some invisible characters.
                 match is_escaped(character) {
                     true => write!(f, "{}", character.escape_unicode())?,
                     false => f.write_char(character)?,
@@ -40,7 +40,7 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// A string as an argument in a shell, in single quotes where it needs them.
+/// A string as an argument in a shell, in single quotes if it needs them.
 pub fn for_shell(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
@@ -49,8 +49,8 @@ pub fn for_shell(text: &str) -> String {
     }
 }
 
-/// An annotation, or a row that has the members of one, as it is serialized, on one line: `! TIME
-/// questionable: NOTE`, and who wrote it.
+/// An annotation on one line: `! TIME questionable: NOTE`, and its author. `row` is the JSON of an annotation,
+/// or of a row with its members.
 pub fn annotation_in(row: &Value) -> String {
     let Ok(annotation) = Annotation::deserialize(row) else { return String::new() };
     let what = if annotation.questionable { " questionable" } else { "" };
@@ -59,30 +59,31 @@ pub fn annotation_in(row: &Value) -> String {
     format!("! {}{what}: {}{by}", annotation.recorded, one_line(&annotation.note))
 }
 
-/// A digest that a set had in a part of a period, as it is serialized.
+/// A digest of a set, and when the set had it, from its JSON.
 pub fn digest_in(period: &Value) -> String {
     let at = |member: &str| period[member].as_str().unwrap_or("now").to_owned();
     format!("{} {} until {}", at("digest"), at("from"), at("until"))
 }
 
-/// What is shown below a row: its digests and its annotations, a line each.
+/// The lines below a row: its digests and its annotations, one a line.
 pub fn lines_below(row: &Value) -> impl Iterator<Item = String> {
     digests_below(row).chain(annotations_below(row))
 }
 
-/// The digests of a row, a line each, if it has several or they tell subsets with one identifier apart.
+/// The digests of a row, one a line, if it has several or is a subset: subsets with the same identifier can
+/// have different digests.
 pub fn digests_below(row: &Value) -> impl Iterator<Item = String> {
     let is_subset = row["kind"] == "subset";
     let digests = row["digests"].as_array().filter(|it| it.len() > 1 || is_subset);
     digests.into_iter().flatten().map(digest_in)
 }
 
-/// The annotations of a row, a line each.
+/// The annotations of a row, one a line.
 pub fn annotations_below(row: &Value) -> impl Iterator<Item = String> {
     row["annotations"].as_array().into_iter().flatten().map(annotation_in)
 }
 
-/// How the granules of a subset, as it is serialized, were selected, on one line.
+/// The selection of a subset's granules on one line, from the subset's JSON.
 pub fn selected_in(subset: &Value) -> String {
     match SubsetCriteria::deserialize(&subset["patterns"]) {
         Ok(SubsetCriteria::Named) => "named one by one".to_owned(),
@@ -94,7 +95,7 @@ pub fn selected_in(subset: &Value) -> String {
     }
 }
 
-/// What a line on stderr begins with.
+/// The beginning of a line on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     Error,
@@ -121,11 +122,11 @@ impl Label {
     }
 }
 
-/// Writes a line to stderr, in colour on a terminal unless `NO_COLOR` is set.
+/// Writes a line to stderr. It is coloured on a terminal, unless `NO_COLOR` is set.
 pub fn write_message(label: Label, message: &str) {
     let style = label.style();
     let word = label.word();
-    // Standard error is not buffered: the line is written whole, not between those of other programs.
+    // stderr is not buffered. A single write keeps the line from mixing with those of other programs.
     let line = format!("{style}{word}{style:#} {}\n", one_line(message));
     // If stderr cannot be written, there is nowhere left to report it.
     let _ = anstream::stderr().write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! Text that is made from the values that `--json` prints.
+//! Text that is made from the JSON values that `--json` prints.
 
 use std::io;
 
@@ -8,16 +8,17 @@ use serde_json::Value;
 
 use super::stdout::Output;
 
-/// Writes a value as text. It is a function without a state of its own, so it can write nothing that the JSON
-/// does not have.
+/// A function that writes a value as text. It has no state, so the text contains nothing that is not in the
+/// JSON.
 pub type AsText = fn(&mut Output, &Value) -> io::Result<()>;
 
-/// A value as `--json` prints it.
+/// The value that `--json` prints.
 pub fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("the keys of all serialized maps are strings")
 }
 
-/// A change of a published site as `--json` prints it: a site does not publish when and by whom a change was recorded.
+/// A change of a published site, as `--json` prints it. A site does not publish when a change was recorded, and
+/// by whom.
 pub fn without_recording(change: &impl Serialize) -> Value {
     let mut value = to_value(change);
     if let Value::Object(fields) = &mut value {
@@ -27,7 +28,7 @@ pub fn without_recording(change: &impl Serialize) -> Value {
     value
 }
 
-/// A value as text: of a list and of an object, the values in it.
+/// A value as text. A list or an object becomes the text of its values.
 pub fn in_words(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -1,4 +1,4 @@
-//! A clock that was ahead, and is right again: the last change of a dataset is in the future.
+//! A clock that was ahead and is right again: the latest change of a dataset is in the future.
 
 use accession::{Clock, Registry, Timestamp};
 use harness::values::clock;
@@ -9,7 +9,7 @@ use harness::seal::seal_rows;
 
 const BEFORE: &str = "bf072e9119077b4e76437a93986787ef";
 
-/// A registry in which B was ingested in a dataset when the clock was years ahead.
+/// A registry with a dataset in which B was ingested when the clock was years ahead.
 fn sandbox() -> Sandbox {
     const FUTURE_MICROS: i64 = 4_102_444_800_000_000;
     let sandbox = Sandbox::new();
@@ -58,8 +58,7 @@ fn a_change_after_one_in_the_future_is_stamped_after_it_with_a_warning() {
     assert!(warnings(&printed).contains(&"clock-behind".to_owned()), "{printed}");
 }
 
-/// A registry in which nothing was recorded since 2001, so that the clock of this machine is far
-/// ahead of it.
+/// A registry in which nothing was recorded since 2001, so the clock of this machine is far ahead of it.
 fn idle() -> Sandbox {
     const MICROS_IN_2001: i64 = 978_307_200_000_000;
     let sandbox = Sandbox::new();
@@ -92,7 +91,7 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     let printed = sandbox.run("accession proof sign --key us.key --json");
     assert_eq!(warnings(&printed), ["clock-ahead"], "{printed}");
     assert!(printed.contains("\"stated\":1"), "{printed}");
-    // No new statement is made, so there is no time to warn of.
+    // No new statement is made, so no time causes a warning.
     assert_eq!(warnings(&sandbox.run("accession proof sign --key us.key --json")), [] as [&str; 0]);
     // The clock is a day ahead when the next statement is made.
     sandbox.run("accession ingest D --at 2001-01-03 --id B");
@@ -116,7 +115,7 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     assert_eq!(sandbox.run("cat us.key.last"), kept);
 }
 
-/// All commands have their stamp from one place; `clock_ahead` of the library's tests has every operation.
+/// All commands get their time from the same code. `clock_ahead` in the library's tests covers every operation.
 #[test]
 fn a_clock_far_ahead_of_the_registry_is_refused_until_it_is_confirmed() {
     for command in ["ingest D --id C", "dataset edit D --title T", "import L lists --create"] {

@@ -1,5 +1,4 @@
-//! The completion scripts in the shells that they are for: keys are typed at a terminal, and the
-//! command that results is run.
+//! The completion scripts in their shells: keys are typed at a terminal, and the resulting command is run.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ fn completions_offer_the_names_of_formats_and_layouts() {
     }
 }
 
-/// What is typed, and what the program then prints.
+/// The typed text, and the program's output.
 const TYPED: [(&str, &str); 2] = [
     (
         "accession loo\t US:A:B --json",
@@ -26,8 +25,8 @@ const TYPED: [(&str, &str); 2] = [
     ("accession dataset lis\t --json", "{\"name\":\"US:A:B\","),
 ];
 
-/// Types the lines into an interactive shell, which reads a file of its own when it begins. Returns
-/// what the terminal shows. `None` means that a program is missing.
+/// Types the lines into an interactive shell, which reads its own start-up file. Returns what the terminal
+/// shows. `None` means that a program is missing.
 fn typed(shell: Option<PathBuf>, options: &str, beginning: (&str, &str)) -> Option<String> {
     let (script, shell) = (installed("script")?, shell?);
     let sandbox = Sandbox::new();

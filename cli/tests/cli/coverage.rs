@@ -1,12 +1,12 @@
-//! Every option, and every kind of error and of warning, occurs in a transcript or in a document that is
-//! replayed, where a reviewer sees it. `documents` does the same for the fields of the JSON output.
+//! Every option, and every kind of error and of warning, occurs in a transcript or in a replayed document,
+//! where a reviewer sees it. `documents` tests the same for the fields of the JSON output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::documents::{command_of, documents, helps, leaf_commands, root, section, transcripts};
 
-/// Kinds of errors that need a fault, another process or a file that this program does not write:
-/// the file whose test causes each, and the name by which it is checked there.
+/// Kinds of errors that need a fault, another process or a file that this program does not write: the kind, the
+/// file of the test that causes it, and the text that the test contains.
 const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("certificate", "cli/tests/server/encrypted.rs", "\"certificate\""),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
@@ -34,7 +34,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("outcome-unknown", "cli/tests/postgres/moments.rs", "\"outcome-unknown\""),
 ];
 
-/// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
+/// Kinds of warnings that need a wrong clock, or a file without write permission.
 const WARNED_BY: &[(&str, &str, &str)] = &[
     ("back-dated", "tests/library/nights.rs", "WarningKind::BackDated"),
     ("check-not-recorded", "cli/tests/cli/file_checks.rs", "check-not-recorded"),
@@ -46,7 +46,7 @@ const WARNED_BY: &[(&str, &str, &str)] = &[
     ("subset-not-saved", "cli/tests/cli/file_checks.rs", "subset-not-saved"),
 ];
 
-/// What the program prints, in transcripts and in documents.
+/// The output of the program in transcripts and documents.
 fn consoles() -> String {
     let shown = transcripts().into_iter().chain(documents());
     shown.map(|document| document.code_in("console").join("\n") + "\n").collect()
@@ -110,13 +110,13 @@ fn every_option_occurs_in_a_transcript_of_its_command() {
     assert!(missing.is_empty(), "in no transcript: {missing:#?}");
 }
 
-/// The kinds of a section that no transcript shows in an object of this name, and that no test is
-/// named for.
+/// Asserts that a transcript shows every kind of a section in an object of this name, or that a test elsewhere
+/// causes it.
 fn assert_kinds_are_shown(title: &str, object: &str, elsewhere: &[(&str, &str, &str)]) {
     let (consoles, kinds) = (consoles(), section(title));
     for (kind, file, name) in elsewhere {
         let text = std::fs::read_to_string(root().join(file)).unwrap();
-        // The code that reports a kind of error contains its name, too, but tests nothing.
+        // Code that reports a kind of error also contains its name, but does not test it.
         let tests = if file.starts_with("src/") {
             text.split_once("\nmod tests {").map_or("", |(_, tests)| tests)
         } else {

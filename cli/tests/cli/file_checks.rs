@@ -1,4 +1,4 @@
-//! Checks of files that are stopped, killed, or made where nothing can be recorded.
+//! Checks of files that are interrupted, killed, or run where nothing can be recorded.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::running::console::{Sandbox, stderr};
 use crate::running::nobody::{as_nobody, set_mode};
 use harness::installed::installed;
 
-/// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
+/// A dataset with a small file, a sparse file that takes minutes to read, and another small file.
 fn sandbox() -> Sandbox {
     Sandbox::after(&[
         "mkdir data; printf abc > data/A; truncate -s 200G data/B; printf abc > data/C
@@ -26,7 +26,7 @@ fn start(sandbox: &Sandbox, arguments: &str) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until a check has begun and had time for the first file.
+/// Waits until a check has begun and had time to read the first file.
 fn wait_for_run(registry: &Path) {
     let began = Instant::now();
     let has_begun = || -> rusqlite::Result<bool> {
@@ -57,7 +57,7 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
         signal(&child, "-INT");
         let asked = Instant::now();
         let output = child.wait_with_output().unwrap();
-        // A second is what is promised; this machine may be busy.
+        // The documents promise a second, but this machine may be busy.
         assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
         assert_eq!(output.status.code(), Some(2));
         let printed = stderr(&output);
@@ -101,12 +101,12 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
     );
     let child = start(&sandbox, "--json fixity compute D --root data --jobs 1");
     wait_until_open(&child, &sandbox.path().join("data/C"));
-    // So that it had time to take note of those before it.
+    // Leaves time to store the results of the previous files.
     std::thread::sleep(Duration::from_secs(2));
     let asked = Instant::now();
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
-    // A second is what is promised; this machine may be busy.
+    // The documents promise a second, but this machine may be busy.
     assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(2));
     let stopped = stderr(&output);
@@ -200,7 +200,7 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
             sandbox.run("accession granules D --format checksums | grep -v B | accession show -");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
         assert_eq!((cited.as_str(), digest.is_some()), (digest, true));
-        // The same as of one that is saved.
+        // The digest is the same if the subset is saved.
         set_mode(&registry, 0o644);
         assert_eq!(digest_of(sandbox.command(&cite).output().unwrap()), cited);
     }
@@ -232,7 +232,7 @@ fn a_part_that_is_checked_shows_bytes_rate_and_the_time_that_is_left() {
     let (_, line) = line.split_once("reading ").unwrap();
     let [bytes, rate, left] = line.split(", ").collect::<Vec<_>>().try_into().unwrap();
     assert!(bytes.ends_with("iB") && rate.ends_with("iB/s"), "{line}");
-    // Not when 200 GB are read, but when the time is over.
+    // The remaining time is that of the time limit, not of reading 200 GB.
     let seconds: u64 = left.strip_suffix("s left").unwrap().parse().unwrap();
     assert!((1..=20).contains(&seconds), "{line}");
 }
@@ -241,7 +241,8 @@ fn a_part_that_is_checked_shows_bytes_rate_and_the_time_that_is_left() {
 fn files_are_checked_and_nothing_is_recorded_where_the_disk_of_the_registry_is_full() {
     let sandbox = sandbox();
     sandbox.run("printf abd > data/A; printf ab > data/B");
-    // The memory that readers share fits, and no change; what is printed goes through a pipe.
+    // The shared memory of readers fits into this limit, but no change does. The limit does not apply to
+    // output, which goes through a pipe.
     let checked =
         sandbox.run("ulimit -f 8; accession --json fixity check D --root data --root-name full");
     assert!(checked.contains("\"kind\":\"check-not-recorded\""), "{checked}");

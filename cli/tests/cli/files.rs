@@ -1,4 +1,4 @@
-//! What commands do to the registry file and to the files beside it.
+//! How commands change the registry file and the files beside it.
 
 use rusqlite::Connection;
 
@@ -127,7 +127,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(printed.contains("Only in the -wal file"), "{printed}");
     }
-    // A -wal file after a crash cannot be read here, and the result would be wrong without it.
+    // Here a -wal file from a crash is unreadable, and the result would be wrong without it.
     let wal = sandbox.path().join("accession.db-wal");
     let bytes = std::fs::read(&wal).unwrap();
     set_mode(&registry, 0o644);

@@ -37,12 +37,12 @@ fn the_help_of_every_command_is_the_reviewed_one() {
 #[test]
 fn every_command_has_a_man_page_with_its_help_and_what_all_pages_say() {
     let sandbox = Sandbox::new();
-    // Twice: a package is built again.
+    // Twice, as when a package is built again.
     for _ in 0..2 {
         let output = sandbox.command("man --all man1").output().unwrap();
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
-    // The page of the program has no man page of its own: clap lists the commands there.
+    // The commands that the page of the program does not list have no man page.
     let mut helps = super::documents::helps();
     let is_hidden = |name: &str| ["completions", "man"].contains(&name);
     helps.retain(|name, _| !is_hidden(name));
@@ -99,7 +99,7 @@ fn few_commands_and_options_are_in_the_short_help() {
             words.filter(|word| word.starts_with('-') && word.len() > 1).map(str::to_owned),
         );
     }
-    // An option with a short name is counted twice, and an example has the end of options.
+    // Options with a short name are counted twice, and an example contains the end of options.
     let twice = ["-q", "-v", "--"];
     options.retain(|option| !twice.contains(&&**option));
     assert!(options.len() <= 75, "{}: {options:#?}", options.len());

@@ -13,8 +13,8 @@ use harness::installed::installed;
 #[cfg(target_os = "linux")]
 use harness::peak_memory::peak_memory;
 
-/// Clears the screen, sets the title of the window and a colour (the latter with a C1 character), ends
-/// the line, and changes the direction of the text.
+/// Clears the screen, sets the window title and a colour (with a C1 character), ends the line, and changes the
+/// direction of the text.
 const EVIL: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt\u{2066}\u{7f}";
 
 /// A registry with one dataset and two changes.
@@ -103,8 +103,8 @@ fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
     }
 }
 
-/// Runs the program with a terminal as its stdout and stderr, by script(1) of util-linux. `None` means
-/// that there is no script(1).
+/// Runs the program with a terminal as its stdout and stderr, with script(1) of util-linux. `None` means that
+/// script(1) is missing.
 pub fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
     let mut command = Command::new(installed("script")?);
     let program = format!("{} {arguments}", program());
@@ -237,7 +237,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
-    // Each value used to be read and copied: 200 MB for a title.
+    // Once, each value was read and copied: 200 MB for a title.
     let cases = [
         (
             "UPDATE dataset SET record = json_object('title', printf('%.*c', 100000000, 'x'))",
@@ -272,7 +272,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
     }
 }
 
-/// A file that is cut off would be accepted as if it were complete.
+/// A truncated file would be accepted as if it were complete.
 #[test]
 fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     let sandbox = Sandbox::with_a_dataset();

@@ -1,4 +1,4 @@
-//! Tests of the program, as people and scripts use it.
+//! Tests of the program as people and scripts use it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 

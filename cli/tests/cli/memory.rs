@@ -1,4 +1,4 @@
-//! A change needs little memory, even if granules are repeated, or have many files or long histories.
+//! A change needs little memory, even if granules are repeated or have many files or long histories.
 
 use std::fmt::Write;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::running::console::{Sandbox, program, stderr};
 use harness::peak_memory::peak_memory;
 
-/// Runs a command on a registry in a sandbox, and returns what it printed on stderr, and its peak memory in kB.
+/// Runs a command on a registry in a sandbox. Returns its output on stderr, and its peak memory in kB.
 #[track_caller]
 fn peak(sandbox: &Sandbox, command: &str) -> (String, u64) {
     let (output, peak) = run(sandbox, command);
@@ -33,14 +33,14 @@ fn an_id_that_is_listed_a_million_times_takes_the_memory_of_one() {
     for command in ["ingest D list.txt --skip-existing", "delete D list.txt --skip-missing"] {
         let (printed, peak) = peak(&sandbox, command);
         assert!(printed.contains("999999 repeated"), "{command}: {printed}");
-        // The peak used to be 170,000 kB.
+        // The peak was once 170,000 kB.
         assert!(peak < 90_000, "{command}: {peak} kB");
     }
 }
 
 #[test]
 fn granules_with_megabytes_of_files_are_changed_twice_in_a_row() {
-    // In one batch of granules, and in one statement, the files take more memory than SQLite may use.
+    // The files of one batch of granules, in one statement, need more memory than SQLite may use.
     const GRANULES: usize = 66;
     const FILES: usize = 1_100;
     let sandbox = Sandbox::new();
@@ -60,7 +60,7 @@ fn granules_with_megabytes_of_files_are_changed_twice_in_a_row() {
 
 #[test]
 fn granules_with_long_histories_are_changed_twice_in_a_row() {
-    // The periods of one batch of granules take more than SQLite may use.
+    // The periods of one batch of granules need more memory than SQLite may use.
     const GRANULES: usize = 1_600;
     const PERIODS: usize = 50;
     let sandbox = Sandbox::new();
@@ -101,6 +101,6 @@ fn a_comparison_that_lists_everything_takes_the_memory_of_one_that_lists_nothing
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         peak
     });
-    // The rows used to be in memory as text: 75,000 kB more.
+    // The rows were once in memory as text: 75,000 kB more.
     assert!(all < few + 20_000, "{few} and {all} kB");
 }

@@ -1,15 +1,15 @@
-//! What `status`, `mirror compare` and `import` say of a copy and its primary.
+//! The report of `status`, `mirror compare` and `import` on a copy and its primary.
 
 use crate::running::console::Sandbox;
 use crate::running::serving::Serving;
 
-/// The JSON of a command.
+/// The JSON output of a command.
 fn json(sandbox: &Sandbox, command: &str) -> serde_json::Value {
     let printed = sandbox.run(&format!("accession --json {command} 2> /dev/null"));
     serde_json::from_str(printed.lines().next().unwrap()).unwrap()
 }
 
-/// A mirror of 30 granules, whose primary has another history of the same name since, and was read.
+/// A mirror of 30 granules. Since its last pull, the primary has a different history of the same name.
 const REWRITTEN: &[&str] = &[
     "seq 30 | sed s/^/g./ > l1; seq 30 | sed s/^/x./ > o1",
     "accession --registry us.db sync US l1 --create --at 2024-01-01 -q 2> /dev/null",
@@ -37,7 +37,7 @@ fn the_facts_of_a_primary_that_contradicts_itself_are_not_those_of_its_earlier_l
         assert_eq!(mirror["facts"]["checksums"]["verdict"], "not-compared", "{mirror}");
         assert!(mirror["failed"].as_str() > mirror["read"].as_str(), "{mirror}");
     }
-    // The mirror takes the other history, and is identical to it.
+    // The printed command copies the other history, and the mirror is identical.
     let refused = sandbox.run("accession mirror pull US 2>&1");
     let (_, pull) = refused.split_once("; `").unwrap();
     let (pull, _) = pull.split_once('`').unwrap();
@@ -69,7 +69,7 @@ fn an_older_state_and_a_primary_that_cannot_be_read_are_not_compared() {
         sandbox.run(&format!("{file}; accession mirror compare US > /dev/null 2>&1"));
         says(facts);
     }
-    // A mirror that is ahead was compared.
+    // If the mirror is ahead, its names are compared.
     sandbox.run("cp present.jsonl us.jsonl; accession ingest US --id C -q");
     sandbox.run("accession mirror compare US > /dev/null 2>&1");
     says("different");
@@ -86,7 +86,7 @@ fn a_replica_whose_primary_fails_is_a_problem_and_a_primary_that_was_only_compar
     let address = format!("http://{}/datasets/US/", serving.address);
     let import = format!("accession import US {address} --create");
     assert!(sandbox.run(&import).contains("2 added, holds 2"));
-    // It is ahead of what it is compared with.
+    // A difference from a primary that is only compared is no problem.
     sandbox.run(&format!("accession mirror compare OWN {address} > /dev/null 2>&1"));
     let status = sandbox.run("accession status");
     assert!(status.ends_with("2 datasets: all well\n"), "{status}");
@@ -99,7 +99,7 @@ fn a_replica_whose_primary_fails_is_a_problem_and_a_primary_that_was_only_compar
     let replica = json(&sandbox, "status US");
     let problem = replica["problems"][0].as_str().unwrap();
     assert!(problem.contains(&address) && problem.contains("an older state"), "{problem}");
-    // What it holds more is taken out, and it follows its primary again.
+    // A correction removes the additional change, and the replica follows its primary again.
     sandbox.run("accession dataset correct US --after 2024-01-15 -q");
     sandbox.run(&import);
     assert!(sandbox.run("accession status").ends_with("2 datasets: all well\n"));
@@ -110,7 +110,7 @@ fn a_replica_whose_primary_fails_is_a_problem_and_a_primary_that_was_only_compar
     assert!(status.ends_with("2 datasets: 1 with problems\n? 1\n"), "{status}");
 }
 
-/// The number of good files, and of missing ones, as `mirror compare` says.
+/// The number of good and of missing files, according to `mirror compare`.
 fn counted(sandbox: &Sandbox, options: &str) -> [Option<u64>; 2] {
     let compared = json(sandbox, &format!("mirror compare US {options}"));
     ["good", "missing"].map(|count| compared["facts"]["files"][count].as_u64())
@@ -126,7 +126,7 @@ fn good_files_are_those_that_the_dataset_holds_and_each_counts_once_for_all_dire
     assert_eq!(counted(&sandbox, "--files d"), [Some(3), Some(2)]);
     sandbox.run("accession --registry us.db delete US --id D.nc --id E.nc -q");
     sandbox.run("accession mirror pull US -q");
-    // How many files the deleted granules had is not looked up.
+    // The number of files of the deleted granules is not looked up.
     assert_eq!(counted(&sandbox, ""), [None, None]);
     sandbox.run("mv d d2");
     assert_eq!(counted(&sandbox, "--files d2"), [Some(3), None]);
@@ -134,7 +134,7 @@ fn good_files_are_those_that_the_dataset_holds_and_each_counts_once_for_all_dire
     assert!(compared.contains(", 3 good\nidentical: 3 granules\n"), "{compared}");
     sandbox.run("rm d2/A.nc");
     assert_eq!(counted(&sandbox, "--files d2"), [Some(2), Some(1)]);
-    // A file that no granule has is no file of the dataset.
+    // A file that belongs to no granule is not a file of the dataset.
     sandbox.run("echo A > d2/A.nc; echo x > d2/X.nc");
     sandbox.run("accession fixity check US --root d2 --unexpected > /dev/null 2>&1");
     assert_eq!(counted(&sandbox, "")[0], Some(3));
@@ -148,7 +148,7 @@ fn the_number_of_good_files_is_not_printed_if_it_does_not_follow_from_the_change
         "accession mirror pull US us.db --create -q",
     ]);
     assert_eq!(counted(&sandbox, "--files d"), [Some(4), None]);
-    // One more granule has no file that was good before.
+    // The new granule has no file that was good before.
     sandbox.run("accession --registry us.db ingest US --id C -q; accession mirror pull US -q");
     assert_eq!(counted(&sandbox, ""), [Some(4), None]);
     sandbox.run("accession --registry us.db delete US --id A -q; accession mirror pull US -q");
@@ -210,7 +210,7 @@ fn what_was_known_to_be_the_same_is_not_counted_as_not_compared() {
     assert!(!compared.contains("bytes compared"), "{compared}");
     let compared = json(&sandbox, "mirror compare US");
     assert!(compared["facts"]["checksums"]["compared"].is_null(), "{compared}");
-    // Without what was read before, all of them are compared.
+    // If nothing was read before, all granules are compared.
     sandbox.run("accession ingest OWN d --checksums --create -q 2> /dev/null");
     sandbox.run(
         "echo other > d/C.nc; accession --registry own.db ingest OWN d --checksums --create -q",

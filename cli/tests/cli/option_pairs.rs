@@ -1,9 +1,9 @@
-//! Every pair of options of a command: none is accepted and without effect.
+//! For every pair of options of a command: both have an effect, or they are rejected.
 //!
-//! The options are those that the help lists, so a new option needs a value here. An option has an effect if the
-//! command prints or writes something else with it, or ends otherwise. An option that has an effect alone must have
-//! one beside every other option, unless the two are rejected together. Options that are rejected alone, or have
-//! no effect alone, are not tried with each other.
+//! The options are those of the help, so a new option needs a value here. An option has an effect if the
+//! output, the files or the exit status of the command differ. An option with an effect on its own must have
+//! one beside every other option, unless the two are rejected together. Options that are rejected on their own,
+//! or have no effect on their own, are not tried in pairs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,18 +17,19 @@ use crate::documents::{helps, leaf_commands};
 use crate::running::console::{Sandbox, masked};
 use crate::running::serving::Serving;
 
-/// A command, and in which world its options are tried.
+/// A command with the options that are tried.
 struct Case {
     command: &'static str,
-    /// What follows the command. Several: no single one shows an effect of every option.
+    /// The arguments after the command. There are several, since no single line shows an effect of every
+    /// option.
     lines: &'static [&'static str],
-    /// The options, each with a value, or without one if it is a flag, in groups.
+    /// The options in groups, each with a value, which is empty for a flag.
     values: &'static [Values],
     /// Options whose effect no line shows.
     hidden: &'static [&'static str],
-    /// Whether the history of the dataset that is named first is read afterwards.
+    /// Whether the history of the first named dataset is read afterwards.
     writes: bool,
-    /// Options, each of which has no effect beside the second, and why that is as it should be.
+    /// Options that have no effect beside the second one, and the reason why that is correct.
     unseen: Unseen,
 }
 
@@ -61,7 +62,7 @@ const FIELDS: Values = &[
     ("--year", "2001"),
 ];
 
-/// How a listing is read.
+/// Options for reading a listing.
 const READING: Values = &[
     ("--column", "name"),
     ("--comment", "#"),
@@ -76,7 +77,7 @@ const READING: Values = &[
 
 const FORMAT: Values = &[("--format", "csv")];
 
-/// What is read of files.
+/// Options for the records of files.
 const FILES: Values = &[
     ("--algorithm", "sha-1"),
     ("--checksum-column", "sum"),
@@ -92,7 +93,7 @@ const INVENTORY: Values = &[("--root", "files"), ("--no-files", "")];
 const CHANGE: Values =
     &[("--all", ""), ("--at", "2001-02-01"), ("--dry-run", ""), EXPECT, ("--note", "why")];
 
-/// A set that no command leads to.
+/// A set that is never the result of a command.
 const EXPECT: (&str, &str) = ("--expect", "DI:00000000000000000000000000000000");
 
 /// Options of a listing that name ids.
@@ -128,7 +129,7 @@ const COUNTED: Unseen = &[
     (&["--path-column"], "--checksum-column", "the other side has no files"),
 ];
 
-/// Nothing was recorded by the time that is asked for.
+/// Nothing was recorded by the requested time.
 const UNKNOWN_THEN: Unseen =
     &[(&["--changes", "--since", "--until"], "--known-at", "nothing was recorded by then")];
 
@@ -137,7 +138,7 @@ const CASES: &[Case] = &[
         command: "dataset create",
         lines: &["NEW", "NEW --doi 10.9999/us"],
         values: &[FIELDS],
-        // The clock is right.
+        // `--at now` has no effect, because the clock is right.
         hidden: &["--at"],
         writes: false,
         unseen: &[],
@@ -183,7 +184,8 @@ const CASES: &[Case] = &[
     Case {
         command: "ids payment",
         lines: &["--worker 1"],
-        // The registry issued ids of another layout and another epoch before, and the table has no such ids.
+        // The registry has already issued ids with another layout and another epoch, and the table has no such
+        // ids.
         values: &[&[
             ("--count", "2"),
             ("--epoch", "2020-01-01"),
@@ -208,7 +210,7 @@ const CASES: &[Case] = &[
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
         ]],
-        // The manifest was written just now. The mirror is not identical, whenever its files were checked.
+        // The manifest is new. The mirror is not identical, whenever its files were checked.
         hidden: &["--all", "--checked-within", "--max-age"],
         writes: false,
         unseen: &[],
@@ -229,7 +231,7 @@ const CASES: &[Case] = &[
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
         ]],
-        // The warning has the same command, with all its options.
+        // The warning repeats the command with all its options.
         hidden: &[],
         writes: false,
         unseen: &[],
@@ -564,7 +566,7 @@ fn world() -> Sandbox {
     sandbox.run(
         r#"echo '{"DOI":"10.9999/record","title":"Record","publisher":"Records"}' > record.json"#,
     );
-    // Paths that begin with their own name, so that a part of each has the prefix, too.
+    // Each path begins with its own name, so a part of the path has the prefix as well.
     let md5 = "900150983cd24fb0d6963f7d28e17f72";
     let held = format!("{md5}  A\\n{md5}  B\\n");
     let row = |id: &str| format!("{id},{id},3,{md5},p/{id}1,2001-03-01,\\n");
@@ -605,7 +607,7 @@ fn world() -> Sandbox {
     sandbox.run("accession ingest SUMS held.txt --algorithm md5 --create --at 2001-01-02");
     sandbox.run("accession ingest SUMS --at 2001-01-03 --id X");
     sandbox.run("accession publish site --public-url https://example.org US THEM");
-    // A signature covers everything before it.
+    // Signed last, because a signature covers everything before it.
     sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
     sandbox.run("accession proof sign --key us.key");
     sandbox.run("accession proof create US --output us.tlog-proof");
@@ -614,7 +616,7 @@ fn world() -> Sandbox {
     sandbox
 }
 
-/// Copies files, and links directories: none is written to.
+/// Copies files, and links directories. No command writes to the linked directories.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -628,7 +630,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The texts of all files, but of registries and of what is compressed.
+/// The text of all files except registries and compressed files.
 fn texts_below(directory: &Path, texts: &mut String) {
     let entries = std::fs::read_dir(directory).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -646,7 +648,7 @@ fn texts_below(directory: &Path, texts: &mut String) {
     }
 }
 
-/// What a command prints and writes, and how it ends.
+/// The output of a command, the files that it writes, and its exit status.
 fn outcome(world: &Sandbox, line: &str, dataset: Option<&str>) -> String {
     let sandbox = Sandbox::new();
     copy(world.path(), sandbox.path());
@@ -664,7 +666,7 @@ fn outcome(world: &Sandbox, line: &str, dataset: Option<&str>) -> String {
     outcome
 }
 
-/// What clients of `serve` get. One of them keeps a connection open meanwhile.
+/// The responses of `serve` to clients, one of which keeps a connection open.
 fn served(sandbox: &Sandbox, line: &str) -> String {
     let options: Vec<&str> = line.split_whitespace().skip(1).collect();
     let mut command = Serving::command(Path::new("accession.db"), &options);
@@ -679,19 +681,19 @@ fn served(sandbox: &Sandbox, line: &str) -> String {
     for request in ["GET / HTTP/1.1", "GET /datasets/US/ HTTP/1.1", subset] {
         let body = if request == subset { "A\n" } else { "" };
         let response = response(&serving.address, request, body).unwrap();
-        // The headers have the time, and an ETag.
+        // The headers contain the time and an ETag, so they are left out.
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         writeln!(outcome, "{}\n{body}", head.lines().next().unwrap()).unwrap();
     }
     let mut open = TcpStream::connect(&serving.address).unwrap();
     open.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    // The server accepts connections in their order.
+    // The server accepts connections in the order of their arrival.
     let second = response(&serving.address, "GET / HTTP/1.1", "");
     writeln!(outcome, "a second connection is served: {}", second.is_some()).unwrap();
     masked(&outcome.replace(port, "PORT"))
 }
 
-/// What a server responds on a connection of its own. `None` means nothing for a while.
+/// The response of a server on a new connection. `None` if none arrived for some seconds.
 fn response(address: &str, request: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
@@ -702,7 +704,7 @@ fn response(address: &str, request: &str, body: &str) -> Option<String> {
     Some(String::from_utf8(response).unwrap())
 }
 
-/// The same with the payment ids masked, which are others each time.
+/// The outcome with payment ids masked, since they differ in each run.
 fn without_payment_ids(outcome: &str) -> String {
     let is_id = |line: &str| {
         let is_of_id = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
@@ -718,7 +720,7 @@ fn is_refused(outcome: &str) -> bool {
     outcome.lines().any(|line| line == "? 2" || line == "? 3")
 }
 
-/// What is wrong with the options of a case.
+/// The faults of the options of a case.
 fn faults(case: &Case, options: &BTreeSet<String>, world: &Sandbox) -> Vec<String> {
     let Case { command, lines, hidden, writes, unseen, .. } = case;
     let values: Vec<(&str, &str)> = case.values.concat();

@@ -1,4 +1,4 @@
-//! Many processes issue payment ids at once: no id is issued twice. (`trust` kills some of them.)
+//! Many processes issue payment ids at the same time, and no id is issued twice. (`trust` kills some of them.)
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};

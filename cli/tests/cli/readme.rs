@@ -11,7 +11,7 @@ fn the_readme_has_at_most_150_lines() {
     assert!(lines <= 150, "README.md has {lines} lines");
 }
 
-/// What they print is tested with the commands of all documents.
+/// Their output is tested with the commands of all documents.
 #[test]
 fn the_readme_begins_with_commands_that_can_be_run_in_a_clone_at_any_time() {
     let readme = document(Path::new("README.md"));
@@ -23,12 +23,12 @@ fn the_readme_begins_with_commands_that_can_be_run_in_a_clone_at_any_time() {
         assert!(command.starts_with("cargo run -- "), "before installing: {command}");
         assert!(!command.contains(" --at ") && !command.ends_with('\\'), "{command}");
     }
-    // The guides begin with another dataset, and nothing has to be removed.
+    // The guides use another dataset, so nothing has to be removed first.
     assert!(!readme.text.contains("US.FOOL2") && !readme.text.contains("$ rm "));
     assert!(before_installing.lines().any(|line| line == "cargo test"));
 }
 
-/// A port that a document names is taken on some machine.
+/// On some machine, a port that a document names is in use.
 #[test]
 fn no_command_that_is_run_listens_on_a_port_of_its_own() {
     for document in documents() {

@@ -1,5 +1,5 @@
-//! The path of a registry: what it refers to, what it must not refer to, and what happens if that
-//! changes.
+//! The path of a registry: what it refers to, what it must not refer to, and the effect of moving or replacing
+//! the file.
 
 use std::process::Stdio;
 
@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use crate::file_checks::wait_until_open;
 use crate::running::console::{Sandbox, assert_refused};
 
-/// SQLite used to interpret the path as a URI: granules that were acknowledged were in another file
-/// than the one that the program checked, or only in memory.
+/// Once, SQLite interpreted the path as a URI. Acknowledged granules were in another file than the one that the
+/// program checked, or only in memory.
 #[test]
 fn a_path_that_looks_like_a_uri_is_a_path() {
     for name in ["file:reg.db", ":memory:", "file:x?mode=memory", "file::memory:"] {
@@ -28,19 +28,19 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
         assert!(run(&["verify"]).status.success(), "{name}");
         assert_eq!(sandbox.files().len(), [".bin", "fixtures", name].len(), "{name}");
     }
-    // With a scheme, it is an address, of which none but those of servers are known.
+    // With a scheme, it is an address, and only addresses of servers are known.
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path().join("file:")).unwrap();
     let printed = sandbox.refused("--registry file:///x.db ingest D --create --id A", "address");
     assert!(printed.contains("registry \\\"file://\\\": "), "{printed}");
     assert!(printed.contains("a file is named by its path, without file://"), "{printed}");
-    // What follows the scheme can contain a password.
+    // The text after the scheme can contain a password.
     let printed = sandbox.run("accession --registry mysql://me:secret@db/archive dataset list");
     assert!(printed.contains("registry \"mysql://\": "), "{printed}");
     assert!(!printed.contains("secret"), "{printed}");
 }
 
-/// SQLite reported that it cannot open the file.
+/// Once, the error was that SQLite could not open the file.
 #[test]
 fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let sandbox = Sandbox::with_a_dataset();
@@ -53,7 +53,7 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     sandbox.refused(&format!("--registry {registry} show DATASET"), "invalid-path");
 }
 
-/// The backup was reported as successful, and the next command deleted it.
+/// Once, the backup was reported as successful, and the next command deleted it.
 #[test]
 fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     let sandbox = Sandbox::with_a_dataset();
@@ -66,7 +66,7 @@ fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     }
 }
 
-/// A dash made a file of that name: where a pipe is possible it means stdout, elsewhere it is refused.
+/// Once, a dash created a file of that name. It means stdout if a pipe is possible, and is rejected otherwise.
 #[test]
 fn a_dash_never_becomes_a_file() {
     let sandbox = Sandbox::with_a_dataset();
@@ -86,7 +86,7 @@ fn a_dash_never_becomes_a_file() {
     }
 }
 
-/// The command succeeded, but its change was in a file that was no longer at the path.
+/// Once, the command succeeded, but its change was in a file that was no longer at the path.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {

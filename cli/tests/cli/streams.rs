@@ -10,8 +10,8 @@ use crate::documents::{helps, leaf_commands};
 use crate::hostile::on_a_terminal;
 use crate::running::console::{Sandbox, commands_in, program, stderr};
 
-/// A registry `accession.db` with two datasets that differ and one without a history, a registry
-/// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
+/// A registry `accession.db` with two different datasets and one without a history, a registry `emptied.db`
+/// whose dataset holds nothing, and some files. It is created once, and copied.
 fn world() -> Sandbox {
     let (original, sandbox) = (original(), Sandbox::new());
     for name in original.files().iter().filter(|name| *name != "fixtures" && *name != ".bin") {
@@ -43,12 +43,11 @@ fn new_world() -> Sandbox {
     sandbox
 }
 
-/// The results that scripts could compare: the exit status, the files, and the sets in each registry that
-/// is not as it was.
+/// The results that scripts could compare: the exit status, the files, and the sets in each changed registry.
 fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
     let sandbox = world();
     let output = sandbox.command(arguments).output().unwrap();
-    // The file name of a registry that was replaced contains the time.
+    // The file name of a replaced registry contains the time.
     let files: Vec<String> = sandbox
         .files()
         .into_iter()
@@ -73,7 +72,7 @@ fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
 
 #[test]
 fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
-    // With a new registry, these used to end with 0 as text and with 2 as JSON, and left the
+    // Once, these commands exited with 0 as text and with 2 as JSON if the registry was new, and left the
     // registry behind.
     let cases = [
         ("dataset create OTHER", 0),
@@ -191,7 +190,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         let text = outcome(arguments);
         assert_eq!(text.0, Some(status), "{arguments}");
         assert_eq!(outcome(&format!("{arguments} --json")), text, "{arguments}");
-        // A command that changes nothing creates nothing: the dataset follows the names of the columns.
+        // A command that changes nothing creates no registry: each list has a dataset after the column names.
         assert!(text.2.iter().all(|sets| sets.lines().count() > 1), "{arguments}: {:?}", text.2);
     }
 }
@@ -209,7 +208,7 @@ fn a_command_that_changes_nothing_creates_no_registry() {
         assert!(!printed.contains("error"), "{arguments}: {printed}");
         assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
     }
-    // What is in force in a dataset that was not created is the empty set.
+    // If the dataset was not created, the empty set is in force.
     let nothing = "ingest NEW --create --skip-existing /dev/null --json";
     let printed = sandbox.run(&format!("accession --registry new.db {nothing}"));
     let in_force: Value = serde_json::from_str(&printed).unwrap();
@@ -219,7 +218,7 @@ fn a_command_that_changes_nothing_creates_no_registry() {
 
 #[test]
 fn standard_input_named_twice_is_refused() {
-    // The second one used to be silently empty.
+    // Once, the second one was silently empty.
     let sandbox = world();
     for arguments in ["ingest US - --delete -", "ingest US - -", "delete US - -", "check - -"] {
         let refused = sandbox.run(&format!("echo C | accession {arguments} --json"));
@@ -230,7 +229,7 @@ fn standard_input_named_twice_is_refused() {
     assert!(twice.contains("\"C\""), "a file beside standard input is read: {twice}");
 }
 
-/// Runs a command in a shell, whose redirections it may contain; returns stderr and the status.
+/// Runs a command in a shell, with redirections. Returns stderr and the exit status.
 fn shell(sandbox: &Sandbox, script: &str) -> (String, Option<i32>) {
     let mut command = Command::new("sh");
     let path = format!("{}/.bin:/usr/bin:/bin", sandbox.path().display());
@@ -242,7 +241,7 @@ fn shell(sandbox: &Sandbox, script: &str) -> (String, Option<i32>) {
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
-    // On a full disk, the error used to be "no space left" without the change; on a closed stdout,
+    // Once, the error on a full disk was "no space left", without mention of the change. With a closed stdout,
     // there was no message.
     let redirections = ["> /dev/full", ">&-", "1> closed.fifo"];
     for redirection in redirections {
@@ -267,7 +266,7 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
             };
             let (printed, status) = shell(&sandbox, &script);
             assert_eq!(status, Some(2), "{script}: {printed}");
-            // The warnings about a citation are printed first.
+            // Warnings about a citation are printed first.
             let last_line = printed.lines().last().unwrap();
             let error: Value = serde_json::from_str(last_line).unwrap();
             assert_eq!(error["error"]["kind"], "output", "{script}: {printed}");
@@ -305,7 +304,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
         let held = sandbox.run(&format!("accession --registry m.db granules {mirror}"));
         assert_eq!(held, "A\nC\n", "{mirror}");
     }
-    // Nor does it keep their warnings back.
+    // A closed stdout does not suppress their warnings.
     sandbox.run("accession --registry m.db ingest M2 --id X");
     let (printed, _) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
     assert!(printed.contains("warning: M2 was not changed"), "{printed}");
@@ -370,15 +369,15 @@ fn a_closed_standard_output_is_an_error_if_there_is_output() {
     }
     let (printed, status) = shell(&sandbox, "accession dataset export US --output copy.jsonl >&-");
     assert_eq!((printed.as_str(), status), ("", Some(0)), "nothing is written to stdout");
-    // The runtime of Rust opens this device in place of a closed stdout.
+    // The runtime of Rust opens this device if stdout is closed.
     let (printed, status) = shell(&sandbox, "accession history US 1<>/dev/null");
     assert_eq!((printed.as_str(), status), ("", Some(0)));
 }
 
 #[test]
 fn warnings_precede_rows_and_an_error_follows_those_that_it_cut_off() {
-    // The rows are more than a buffer. A warning used to be printed between them, and an error before
-    // those that were still buffered.
+    // The rows exceed the output buffer. Once, a warning was printed between them, and an error before the rows
+    // that were still buffered.
     let sandbox = Sandbox::new();
     let log: String = (1..600)
         .map(|n| {
@@ -411,7 +410,7 @@ fn warnings_precede_rows_and_an_error_follows_those_that_it_cut_off() {
 
 #[test]
 fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
-    // A hundred references to a set that 20,000 datasets held used to print 645 MB.
+    // Once, a hundred references to a set that 20,000 datasets held printed 645 MB.
     let sandbox = Sandbox::new();
     for number in 0..23 {
         let ingest =

@@ -1,4 +1,4 @@
-//! The complete output of every command: `transcripts/` has a file for each.
+//! The complete output of every command. `transcripts/` has a file for each.
 
 use std::path::PathBuf;
 

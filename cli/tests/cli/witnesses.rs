@@ -1,4 +1,4 @@
-//! `proof sign` and the witnesses that it asks, and several that sign with one key.
+//! `proof sign` with witnesses, and several processes that sign with one key.
 
 use harness::values::clock;
 use std::io::{Read, Write};
@@ -14,16 +14,16 @@ use crate::running::console::Sandbox;
 use harness::web_server::WebServer;
 use harness::witness_key::WitnessKey;
 
-/// The key of every witness here.
+/// The key of all witnesses in these tests.
 fn witness_key() -> WitnessKey {
     WitnessKey::of_seed("w.example", [5; 32])
 }
 
-/// What a witness in a test does.
+/// The behaviour of a witness in a test.
 #[derive(Clone, Copy)]
 enum Manner {
     Cosigns,
-    /// Says that it has seen this size, whatever it is asked.
+    /// Reports that it has seen this size, whatever the request.
     HasSeen(u64),
     Responds(u16),
     CosignsAnother,
@@ -135,15 +135,15 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
         assert!(shown.contains(printed), "{shown}");
         let asked: &[&str] = match manner {
             Manner::Responds(_) | Manner::HasSeen(7) | Manner::Stalls => &["old 0"],
-            // It names the size that it has seen, and is asked once more.
+            // The witness responds with the size that it has seen, and gets a second request.
             _ => &["old 0", "old 1"],
         };
         assert_eq!(*witness.requests.lock().unwrap(), asked, "{shown}");
     }
-    // It is not asked again, and what it cosigned stays, until something is new.
+    // It gets no further request, and its cosignature remains valid, until there is a new statement.
     let (last, shown) = state(&sign("http://127.0.0.1:1/"));
     assert!(last.as_deref() == Some("0") && shown.contains("; seen by near\n"), "{shown}");
-    // One that has seen another log: what is new is stated, and not signed, and the next run goes on.
+    // If the witness has seen another log, the new statement is stored but not signed. The next run continues.
     sandbox.run("accession ingest D --at 2001-01-03 --id C");
     let (last, shown) = state(&sign(&TestWitness::start(Manner::HasSeen(9)).address));
     assert!(last.as_deref() == Some("2") && shown.contains("has seen a tree of 9"), "{shown}");
@@ -250,7 +250,7 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
     );
     sandbox.run("accession publish old; accession ingest D --at 2001-01-03 --id C");
     sandbox.run("accession proof sign --key us.key; accession publish www");
-    // The registry is restored from a backup, and the day that it lost is brought back.
+    // The registry is restored from a backup, and the lost day is recorded again.
     sandbox.run("mv accession.db lost.db; cp older.db accession.db");
     sandbox.run("accession ingest D --at 2001-01-03 --id C");
     let server = WebServer::over(&sandbox.path().join("www"));
@@ -276,7 +276,7 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
         let shown = recover();
         assert!(shown.contains(printed), "{printed}: {shown}");
     }
-    // One that is a byte another; one that is signed by somebody else; an older state; another log.
+    // Rejected: a tile with a changed byte, a log signed with another key, an older state, and another log.
     server.misbehave(move |request, reply| {
         if request.path == tile {
             let at = reply.body.windows(13).position(|it| it == b"\"granules\":2,").unwrap();
@@ -316,12 +316,13 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
         assert!(shown.contains(printed), "{printed}: {shown}");
         assert!(sandbox.run("accession proof sign --key us.key").contains("but 3 were signed"));
     }
-    // The whole one, also where what the key signed last is lost, and once more.
+    // The complete log is accepted, although the record of the last signature is lost. A repetition changes
+    // nothing.
     server.misbehave(|_, _| {});
     sandbox.run("mv us.key.last kept.last");
     server.served();
     assert_eq!(recover(), "took back 2 statements that were published");
-    // Whom readers believe is not for the site to say.
+    // A site cannot decide which keys readers trust, so its policy is not read.
     assert!(server.served().iter().all(|(request, _)| request.path != "statements/policy"));
     assert_eq!(sandbox.run("cmp us.key.last kept.last"), "");
     assert_eq!(recover(), "took back 0 statements that were published");

@@ -47,7 +47,7 @@ fn no_message_shows_a_password() {
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert!(!printed.contains("secret"), "{arguments:?}: {printed}");
-            // Nor is it the name of a new file.
+            // No file with this name is created either.
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{arguments:?}");
         }
     }
@@ -62,7 +62,7 @@ fn a_database_that_has_no_registry_or_another_schema_is_refused_and_left_as_it_i
     };
     let empty = scene.server.new_database();
     assert_eq!(kind(&empty), Some("registry-missing"));
-    // A refused command leaves nothing there.
+    // A rejected command creates nothing in the database.
     let refused =
         command(&empty, &["ingest", "D", "--create", "--at", "noon", "--id", "A"]).output();
     assert_eq!(refused.unwrap().status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! Every command on a file and on a server: the same output, messages and exit status.
+//! Every command on a file and on a server has the same output, messages and exit status.
 
 use harness::values::clock;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use accession::Registry;
 
 use crate::scene::{Scene, command};
 
-/// Commands in an order in which each has something to do, with what they refuse.
+/// Commands in an order in which each has something to do, including rejected ones.
 const COMMANDS: &[&str] = &[
     "show US",
     "dataset create US --doi 10.9999/US --title FOO --creator NASA --year 2001 --publisher Archive",
@@ -69,7 +69,7 @@ const COMMANDS: &[&str] = &[
     "import REPLICA us.jsonl --create",
     "publish www",
     "publish www",
-    // The time at which a subset was cited is in the head of a manifest.
+    // The head of a manifest contains the time at which a subset was cited.
     "cite US@2001-01-02 --select B*",
     "show US",
     "dataset edit US --title BAR",
@@ -102,7 +102,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     let mut outputs = Vec::new();
     for arguments in COMMANDS {
         for json in [&[][..], &["--json"]] {
-            // A change is made once.
+            // Commands that change something are run only once.
             let reads = ["show", "granules", "history", "find", "compare", "check"];
             let is_read = reads.iter().any(|name| arguments.starts_with(name));
             if !json.is_empty() && !is_read {
@@ -120,7 +120,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     outputs
 }
 
-/// The text with `NOW` for the present time, and `ID` for payment ids, which contain it.
+/// The text with `NOW` for the present time, and `ID` for payment ids, which contain the time.
 fn masked(text: &str) -> String {
     let is_of_time = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
     let mut masked = String::new();
@@ -154,7 +154,7 @@ fn every_command_says_the_same_on_a_server_as_on_a_file() {
     for (file, server) in on_file.iter().zip(&on_server) {
         assert_eq!(file, server);
     }
-    // What was written is the same to the byte.
+    // The written files are identical to the byte.
     let manifest = |directory: &Path| std::fs::read(directory.join("us.jsonl")).unwrap();
     assert_eq!(manifest(of_file.path()), manifest(of_server.path()));
 }

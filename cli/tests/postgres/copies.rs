@@ -1,4 +1,4 @@
-//! Copies from a file to a server and back: equal to the byte, and made again after a kill.
+//! Copies from a file to a server and back are identical to the byte, and can be repeated after a kill.
 
 use harness::values::clock;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use accession::dataset::Withdrawn;
 use crate::scene::{Scene, command, dice, refused, rounds, succeed};
 use harness::at_advance::AtAdvance;
 
-/// A file with all that a registry can have.
+/// A file with everything that a registry can contain.
 pub fn filled(directory: &Path) -> String {
     let path = directory.join("source.db").to_str().unwrap().to_owned();
     let many: String = (0..20_000).map(|number| format!("granule.{number:06}\n")).collect();
@@ -59,7 +59,7 @@ pub fn filled(directory: &Path) -> String {
     path
 }
 
-/// Everything that a registry says about itself, but payment ids.
+/// Everything that a registry reports, except payment ids.
 pub fn reports(registry: &str) -> Vec<String> {
     let mut reports = vec![
         succeed(registry, &["dataset", "list", "--all", "--json"]),
@@ -82,7 +82,7 @@ pub fn reports(registry: &str) -> Vec<String> {
     reports
 }
 
-/// The same with `R` for the name of the registry.
+/// The reports with `R` for the name of the registry.
 pub fn masked(reports: Vec<String>, registry: &str) -> Vec<String> {
     let shown = accession::Location::from(registry).full_name();
     reports.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
@@ -102,10 +102,10 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     assert_eq!(masked(reports(&server), &server), expected);
     assert_eq!(masked(reports(&back), &back), expected);
 
-    // The target of a copy is empty.
+    // The target of a copy must be empty.
     refused("unused", &["registry", "copy", &source, &server], "already-exists");
 
-    // A backup has the payment workers, also on a server; a copy has them when it is asked for.
+    // A backup contains the payment workers, also on a server. A copy contains them only if requested.
     let backed_up = scene.server.new_database();
     succeed(&source, &["registry", "backup", &backed_up]);
     assert_eq!(masked(reports(&backed_up), &backed_up), expected);
@@ -150,7 +150,7 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
         std::thread::sleep(Duration::from_millis(dice(round, 700)));
         copy.kill().unwrap();
         copy.wait().unwrap();
-        // The server may be committing what the client sent last.
+        // The server may still be committing the last message of the client.
         let again =
             command("unused", &["registry", "copy", "--json", &source, &server]).output().unwrap();
         match again.status.success() {
@@ -165,7 +165,7 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
     println!("{unfinished} copies were killed before they were complete");
 }
 
-/// What changes a registry in every way.
+/// Commands that change a registry in every way.
 const CHANGES: [&[&str]; 8] = [
     &["delete", "LARGE", "--id", "granule.000000", "--id", "granule.019999", "--at", "now"],
     &["ingest", "LARGE", "--id", "granule.0000001", "--id", "granule.9"],
@@ -188,7 +188,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
     let changed = |source: &Path, target: &Path| {
         let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
         let is_changed = Arc::clone(&is_done);
-        // At the first moment at which something was copied.
+        // At the first moment of the copy.
         let observer = AtAdvance(move |_| {
             if !is_changed.swap(true, Ordering::SeqCst) {
                 for arguments in CHANGES {

@@ -1,5 +1,5 @@
-//! `dataset correct` and `dataset remove` are killed at each message that they send to the server: before it arrives,
-//! and when it has arrived.
+//! `dataset correct` and `dataset remove` are killed at each message to the server: before it arrives, and
+//! after it has arrived.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -11,11 +11,11 @@ use crate::running::corrected::{Corrected, KILLED};
 use crate::running::program::program;
 use crate::scene::Scene;
 
-/// The command that is killed, and when.
+/// The command that is killed, and the time of the kill.
 #[derive(Default)]
 struct Victim {
     child: Option<Child>,
-    /// How many messages are still to be sent before the kill.
+    /// The number of messages before the kill.
     left: u64,
     arrives: bool,
     was_killed: bool,
@@ -35,7 +35,7 @@ fn pass(victim: &Mutex<Victim>, bytes: &[u8], to: &mut UnixStream) -> std::io::R
     }
     victim.child.as_mut().unwrap().kill().unwrap();
     victim.was_killed = true;
-    // The end of the client ends the connection; what arrived is carried out before.
+    // The exit of the client ends the connection. What arrived before is executed.
     if victim.arrives { Ok(()) } else { Err(std::io::ErrorKind::ConnectionReset.into()) }
 }
 
@@ -44,19 +44,20 @@ fn a_correction_that_is_killed_at_any_message_is_made_completely_or_not_at_all()
     for words in KILLED {
         let step = if std::env::var_os("TRUST").is_some() { 1 } else { 3 };
         let Some(messages) = kill_at(words, false, (1..).step_by(step)) else { return };
-        // A message that arrived and the next one that does not are the same to the server, but for the last ones.
+        // To the server, a kill after one message is the same as a kill before the next one, except for the
+        // last messages.
         kill_at(words, true, (messages.saturating_sub(8)..messages).rev());
     }
 }
 
-/// Kills the command at each of these messages. Returns the first number of them at which it was no longer
-/// killed, since it sent fewer. `None` means that PostgreSQL is not installed.
+/// Kills the command at each of these messages. Returns the first number at which it was not killed, because it
+/// sent fewer messages. `None` means that PostgreSQL is not installed.
 fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> Option<u64> {
     let mut made = [0; 2];
     let mut prepared = None;
     let mut sent = 0;
     for nth in messages {
-        // What was not done leaves everything as it was.
+        // A command that was not done leaves everything unchanged, so its archive is used again.
         let archive = match prepared.take() {
             Some(archive) => archive,
             None => prepare()?,
@@ -81,7 +82,7 @@ fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> O
             assert!(direct.was_done(words));
             sent = nth;
             if arrives {
-                // The same messages are sometimes sent in fewer parts.
+                // The same messages sometimes arrive in fewer parts.
                 continue;
             }
             break;
@@ -105,7 +106,7 @@ fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> O
     Some(sent)
 }
 
-/// An archive on a new database, and a proxy before its server.
+/// An archive on a new database, and a proxy in front of its server.
 struct Prepared {
     _directory: tempfile::TempDir,
     _scene: Scene,
@@ -122,8 +123,8 @@ fn prepare() -> Option<Prepared> {
     let proxy = Proxy::before(
         &scene,
         move |bytes, to| pass(&to_server, bytes, to),
-        // What the server still says to a client that was killed is read: a server that cannot say it gives up
-        // what it has received.
+        // The proxy reads what the server sends to a killed client. Otherwise, the server would drop what it
+        // has received.
         |bytes, to| {
             let _ = to.write_all(bytes);
             Ok(())

@@ -1,4 +1,4 @@
-//! The connection is cut after each of many byte counts, in either direction.
+//! The connection is cut after each of many numbers of bytes, in either direction.
 
 use harness::values::clock;
 use std::io::Write;
@@ -12,14 +12,14 @@ use accession::{DatasetFilter, Registry};
 use crate::proxy::Proxy;
 use crate::scene::{Scene, ingest, name, periods_of, rounds};
 
-/// Which bytes are counted.
+/// The direction in which bytes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     ToServer,
     FromServer,
 }
 
-/// Passes everything on until the budget of bytes is spent: then it cuts that connection, and passes on
+/// Forwards all data until the budget of bytes is spent. Then it cuts that connection, and forwards the data of
 /// all others.
 fn spend(budget: &AtomicI64, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
     let sent = bytes.len() as i64;
@@ -55,14 +55,14 @@ fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
         let (mut made, mut refused, mut cuts) = (0, 0, 0);
         let step = i64::from(rounds(61, 7));
         let mut bytes = 0;
-        // Until the whole change fits into the budget.
+        // Repeats until the whole change fits into the budget.
         loop {
             let granule_id = format!("{direction:?}.{bytes}");
             budget.store(bytes, Ordering::SeqCst);
             let result = Registry::open(&url, clock())
                 .and_then(|registry| registry.change(&name("D"), &ingest(&granule_id)));
             let was_cut = budget.load(Ordering::SeqCst) > i64::MAX / 2;
-            // A change queues for the lock, and so the cut one is over.
+            // This change waits for the lock, so it starts only after the cut one has ended.
             direct.change(&name("D"), &ingest(&format!("{granule_id}.next"))).unwrap();
             let periods = periods_of(&direct, &granule_id);
             match result {

@@ -1,5 +1,5 @@
-//! A value that changes below a store, without the checksum of its row, is found in a file and on a
-//! server alike.
+//! If a value changes in the database and the checksum of its row does not, `verify` finds it, in a file and on
+//! a server alike.
 
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use harness::every_field::every_field;
 use harness::seal::seal_rows;
 use harness::server::client;
 
-/// A registry in a file, in which every column of every table has a value.
+/// A registry file in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {
     let path = directory.join("first.db");
     let registry = Registry::create(&path, clock()).unwrap();
@@ -80,7 +80,7 @@ fn filled(directory: &Path) -> PathBuf {
     ] {
         succeed(path.to_str().unwrap(), arguments);
     }
-    // What only a primary at an address has, and one that was imported.
+    // Values that only a primary at an address or an import leaves.
     let connection = Connection::open(&path).unwrap();
     let fail = "UPDATE mirror_source SET failed = read, failure = 'no response', imported = read";
     connection.execute(fail, []).unwrap();
@@ -103,11 +103,11 @@ fn filled(directory: &Path) -> PathBuf {
     path
 }
 
-/// Something that was found: in which dataset, and of which code.
+/// Findings: the dataset, and the code.
 type Found = BTreeSet<(Option<String>, String)>;
 
-/// What `verify` finds. What is wrong with the file itself counts only where nothing else is found:
-/// SQLite has more indexes than a server has checksums.
+/// The findings of `verify`. Findings about the file itself count only if there are no others: SQLite has more
+/// indexes than a server has checksums.
 fn found(registry: &Path) -> Found {
     let mut found = Found::new();
     let verified = Registry::open(registry, clock()).and_then(|registry| {
@@ -149,13 +149,13 @@ fn flipped(value: &Value) -> Value {
     }
 }
 
-/// Replaces a value in the pages of a table, and leaves those of its indexes as they are.
+/// Replaces a value in the pages of a table, but not in those of its indexes.
 fn flip_in_file(original: &Path, copy: &Path, table: &str, column: &str, values: [&Value; 2]) {
     let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
     alter_pages(original, copy, table, (&sql, &[values[0], values[1]]));
 }
 
-/// Runs a statement of which only what it does to the pages of a table is kept.
+/// Runs a statement, and keeps only its effect on the pages of a table.
 fn alter_pages(
     original: &Path,
     copy: &Path,
@@ -184,7 +184,7 @@ fn alter_pages(
     std::fs::remove_file(other).unwrap();
 }
 
-/// A value as the SQL of a server writes it.
+/// A value as an SQL literal of a server.
 fn literal(value: &Value) -> String {
     match value {
         Value::Integer(number) => number.to_string(),
@@ -194,7 +194,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Lets rows be changed as a failing disk changes them: nothing refuses it, and the checksums stay.
+/// Allows rows to change as on a failing disk: nothing rejects the change, and the checksums stay.
 fn let_rows_change(owner: &mut Client) {
     const STATEMENTS: &str = "
         SELECT format('ALTER TABLE %s ALTER COLUMN checksum DROP EXPRESSION', attrelid::regclass)
@@ -215,7 +215,7 @@ fn let_rows_change(owner: &mut Client) {
     }
 }
 
-/// The columns of the tables of a file that have a value, each with one of its values.
+/// The columns of a file's tables that have a value, each with one of its values.
 fn values_of(file: &Path) -> Vec<(String, String, Value)> {
     let connection = Connection::open(file).unwrap();
     let mut statement = connection
@@ -246,7 +246,7 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     let Some(scene) = Scene::new() else { return };
     let directory = harness::directory();
     let first = filled(directory.path());
-    // Copied from each other, they number their rows alike.
+    // Each is copied from the other, so their rows have the same numbers.
     let server = PathBuf::from(scene.server.new_database());
     let file = directory.path().join("file.db");
     let first = Registry::open(&first, clock()).unwrap();
@@ -280,7 +280,7 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
         update([&value, &flipped]);
     }
     assert_eq!(found(&server), Found::new());
-    // SQLite reads these from an index, which has the value from before.
+    // SQLite reads these from an index, which still has the original value.
     assert_eq!(
         differing,
         [

@@ -1,4 +1,4 @@
-//! Distribution: refused where there is no Citus; on a cluster, nothing is different afterwards.
+//! Distribution is rejected without Citus. On a cluster, it changes no results.
 
 use crate::copies::{filled, masked, reports};
 use crate::scene::{Scene, refused, succeed};
@@ -35,7 +35,7 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let again = succeed(&url, &["registry", "distribute", "--json"]);
     assert_eq!(again, "{\"tables\":0}\n");
 
-    // Changes and copies, also back to a file, are as before.
+    // Changes and copies, also back to a file, work as before.
     let changes: [&[&str]; 5] = [
         &["ingest", "OURS", "--at", "2003-01-02", "--id", "B"],
         &["delete", "OURS", "--at", "2003-01-03", "--id", "A"],
@@ -55,7 +55,7 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     assert_eq!(exported(&back), exported(&source));
 }
 
-/// The statement of the guide that a superuser runs for the owner of a new registry.
+/// The statement in the guide that a superuser runs for the owner of a new registry.
 fn create_schema() -> &'static str {
     let guide = include_str!("../../../docs/guide/citus.md");
     guide.lines().find(|line| line.starts_with("CREATE SCHEMA accession")).unwrap()
@@ -93,7 +93,8 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
     assert_eq!(found.lines().count(), 2, "{found}");
 }
 
-/// Citus changes a table that every machine has only if the transaction has not asked many machines at once before.
+/// Citus changes a table that every machine has only if the transaction has not queried many machines at once
+/// before.
 #[test]
 fn datasets_are_created_renamed_withdrawn_corrected_and_removed_on_every_machine() {
     let Some(cluster) = Server::of_cluster() else { return };
@@ -123,7 +124,7 @@ fn datasets_are_created_renamed_withdrawn_corrected_and_removed_on_every_machine
         succeed(&url, arguments);
     }
     refused(&url, &["dataset", "remove", "D"], "usage");
-    // Not by hand, either, but for what was never used.
+    // They cannot be erased by hand either, except datasets that were never used.
     let mut owner = client(&url);
     let mut erase = |table: &str, column: &str, dataset: &str| {
         let sql = format!(
@@ -166,7 +167,7 @@ fn distribute_completes_what_is_not_distributed() {
     };
     assert_eq!(local(&mut owner), Vec::<String>::new());
 
-    // Something else was gathered again.
+    // One table was gathered again.
     owner.batch_execute("SELECT undistribute_table('accession.checkpoint')").unwrap();
     assert_eq!(local(&mut owner), ["checkpoint"]);
     for expected in ["{\"tables\":1}\n", "{\"tables\":0}\n"] {

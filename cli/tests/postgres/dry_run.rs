@@ -9,7 +9,7 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     let mut change = ingest("A");
     change.options = change.options.dry_run(true);
     assert_eq!(registry.change(&name("D"), &change).unwrap().instances.remove(0).granules, 1);
-    // The note is in the last row that a change writes.
+    // A note is stored in the last row that a change writes.
     let refuse = "ALTER TABLE accession.instance ADD CONSTRAINT no_notes CHECK (note IS NULL)";
     scene.client().batch_execute(refuse).unwrap();
     change.options = change.options.note("reprocessed".to_owned());

@@ -1,8 +1,8 @@
-//! What the server reports, and what is made of it: which errors are damage, which are tried again.
+//! Errors of the server: which are reported as damage, and which are tried again.
 
 use crate::scene::{Scene, ingest, name, periods_of};
 
-/// Lets every change fail at its COMMIT with a code, and counts how often it is made.
+/// Makes every COMMIT of a change fail with a code, and counts the attempts.
 fn fail_at_commit(scene: &Scene, code: &str, constraint: &str) {
     let sql = format!(
         "CREATE SEQUENCE IF NOT EXISTS public.attempts;

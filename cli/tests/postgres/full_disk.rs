@@ -1,12 +1,12 @@
-//! The server's disk is full: its files may not grow beyond a size that is no multiple of its pages,
-//! so that it reports what it reports on a full disk.
+//! The server's disk is full: its files may not grow beyond a size that is not a multiple of its page size, so
+//! it reports the same errors as on a full disk.
 
 use accession::{Change, DatasetFilter, GranuleId, IfMissing, Registry};
 
 use crate::scene::{Scene, ingest, name, periods_of};
 use harness::server::Server;
 
-/// The largest file. A segment of the log has 1,024 kB here.
+/// The maximum size of a file. A segment of the log has 1,024 kB here.
 const KILOBYTES: u32 = 2_052;
 
 fn many(count: usize) -> Change {
@@ -27,7 +27,7 @@ fn a_full_disk_is_reported_and_nothing_is_changed() {
     scene.server.kill();
     scene.server.restart_with_files_of_at_most(KILOBYTES);
     let registry = scene.open();
-    // By COPY, and by INSERT.
+    // The larger change uses COPY, the smaller one INSERT.
     for granules in [100_000, 900] {
         let refused = (0..200).find_map(|round| {
             let dataset = format!("E{round}");

@@ -1,4 +1,4 @@
-//! The commands of the guide, in its order, as somebody new runs them.
+//! Runs the commands of the guide in their order, like a new user.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,14 +10,14 @@ use harness::installed::installed;
 
 const GUIDE: &str = include_str!("../../../docs/guide/postgresql.md");
 
-/// The blocks of a language in the guide, in order.
+/// The code blocks of a language in the guide, in order.
 fn blocks(language: &str) -> Vec<&str> {
     let begin = format!("```{language}\n");
     let end = |block: &'static str| block.split("```").next().unwrap();
     GUIDE.split(begin.as_str()).skip(1).map(end).collect()
 }
 
-/// A program in a directory of programs.
+/// Writes an executable script.
 fn executable(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -30,7 +30,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
     let programs = directory.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
     std::os::unix::fs::symlink(program(), programs.join("accession")).unwrap();
-    // The superuser, who is asked for no password here, and an installation that is there.
+    // Stands for sudo: no password is needed here, and everything is already installed.
     let sudo = "#!/bin/sh -e\ntest \"$1\" != apt || exit 0\nshift 2\nprogram=\"$1\"\nshift\n\
         test \"$1\" != --pwprompt || shift\nexec \"$program\" \"$@\"\n";
     executable(&programs.join("sudo"), sudo);
@@ -57,7 +57,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
     run(set_up);
     std::fs::write(directory.path().join("roles.sql"), blocks("text")[0]).unwrap();
     run(users);
-    // The commands are those of a shell that has exported the address.
+    // The commands need the exported address.
     let exported = set_up.lines().find(|line| line.starts_with("export ")).unwrap();
     run(&format!("{exported}\n{restoring}"));
 
@@ -70,7 +70,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
     succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "--id", "C"]);
     succeed(&on_server("www", "archive"), &["show", "US.FOOL2.002"]);
 
-    // What somebody tries who has read less.
+    // A user who has read less may try this.
     let target = on_server("archive", "archive");
     let again = refused(file, &["registry", "copy", file, &target], "already-exists");
     assert!(

@@ -1,4 +1,4 @@
-//! A history that is imported from an address into a registry on a server.
+//! Imports a history from an address into a registry on a server.
 
 use accession::{DatasetFilter, Registry};
 use harness::values::clock;
@@ -7,8 +7,8 @@ use crate::scene::{Scene, succeed};
 use harness::values::step;
 use harness::web_server::WebServer;
 
-/// It was asked whether there is a file with the address of the server as its name. There was none, so
-/// that the whole log was read each time.
+/// Once, the code looked for a file with the name of the server's address. No such file exists, so the whole
+/// log was read each time.
 #[test]
 fn an_import_from_an_address_reads_only_what_is_new() {
     let Some(scene) = Scene::new() else { return };
@@ -24,7 +24,7 @@ fn an_import_from_an_address_reads_only_what_is_new() {
         succeed(&scene.url, &["import", "US", &address, "--create"]);
     };
     import();
-    // From now on, a segment of the log cannot be read from its beginning.
+    // From here, a segment of the log cannot be read from its beginning.
     server.misbehave(|request, reply| {
         if request.path.contains("/log/") && !request.headers.contains_key("range") {
             reply.status = 404;

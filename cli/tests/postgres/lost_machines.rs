@@ -1,4 +1,4 @@
-//! Machines of a cluster that are lost while others use them, and come back.
+//! Machines of a cluster are lost while others use them, and come back.
 
 use harness::values::clock;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::scene::{Scene, ingest, name, periods_of};
 use harness::machine::Machine;
 use harness::server::{Server, client};
 
-/// A registry on a cluster, and what its machines are reached through.
+/// A registry on a cluster, and the connections to its machines.
 pub struct Cluster {
     pub scene: Scene,
     machines: Arc<Vec<Machine>>,
 }
 
 impl Cluster {
-    /// With datasets `D0` to `D7`, of one granule each.
+    /// A cluster with datasets `D0` to `D7`, of one granule each.
     pub fn new() -> Option<Self> {
         let server = Server::of_cluster()?;
         let (url, machines) = server.new_cluster_database_on_machines();
@@ -30,7 +30,7 @@ impl Cluster {
         Some(Cluster { scene: Scene { server, url }, machines: Arc::new(machines) })
     }
 
-    /// The datasets that are on a machine.
+    /// The datasets that are stored on a machine.
     fn datasets_on(&self, machine: &Machine) -> Vec<String> {
         let sql = "
             SELECT name FROM accession.dataset
@@ -42,7 +42,7 @@ impl Cluster {
         self.scene.client().query(sql, &[&address]).unwrap().iter().map(|row| row.get(0)).collect()
     }
 
-    /// A machine with datasets, and those; and the datasets of the others.
+    /// A machine with datasets, its datasets, and those of the other machines.
     pub fn divided(&self) -> (&Machine, Vec<String>, Vec<String>) {
         let datasets: Vec<_> = self.machines.iter().map(|each| self.datasets_on(each)).collect();
         let lost = datasets.iter().position(|datasets| !datasets.is_empty()).unwrap();
@@ -61,7 +61,7 @@ fn a_machine_that_is_lost_in_a_statement_is_a_lost_connection_and_no_damage() {
     let phases = ["UPDATE", "accession.granule_", "accession.instance_"];
     let faults = phases.iter().flat_map(|at| [(at, true), (at, false)]).cycle().take(12);
     for (round, (at, has_it)) in faults.enumerate() {
-        // Few ids are inserted, many are copied.
+        // A few ids are inserted, many are copied.
         let ids = if round < 6 { 3 } else { 2_500 };
         let mut change = accession::Change::new();
         for number in 0..ids {
@@ -105,7 +105,7 @@ fn a_change_whose_commit_was_lost_is_made_or_not_as_the_answer_says() {
     }
 }
 
-/// The datasets that rows of JSON name, and those of them that satisfy a condition.
+/// The datasets named in rows of JSON, and those that satisfy a condition.
 fn rows(
     output: &std::process::Output,
     name: &str,
@@ -153,7 +153,7 @@ fn a_dead_machine_is_an_error_that_names_it_and_the_others_are_verified() {
         (verified.status.code(), kind_of(&verified)),
         (Some(2), "machines-missing".to_owned())
     );
-    // One that can be reached is verified wholly.
+    // A dataset that can be reached is verified completely.
     let named = run(&["verify", &others[0], "--json"]);
     assert!(named.status.success(), "{named:?}");
     let named = run(&["verify", &others[0], &lost[0], "--json"]);
@@ -173,7 +173,7 @@ fn a_dead_machine_is_an_error_that_names_it_and_the_others_are_verified() {
     assert_eq!(rows(&found, "dataset", |_| false).0, all);
 }
 
-/// Adding a dataset changes every machine, in two phases.
+/// Creating a dataset changes every machine, in two phases.
 #[test]
 fn what_was_acknowledged_can_be_seen_although_a_machine_was_lost_in_the_second_phase() {
     let Some(cluster) = Cluster::new() else { return };
@@ -187,7 +187,7 @@ fn what_was_acknowledged_can_be_seen_although_a_machine_was_lost_in_the_second_p
         let recovered = std::thread::spawn(move || {
             std::thread::sleep(recovery);
             machines.iter().for_each(Machine::come_up);
-            // What Citus does once a minute.
+            // Citus does this once a minute.
             client(&url).batch_execute("SELECT recover_prepared_transactions()").unwrap();
         });
         let began = Instant::now();

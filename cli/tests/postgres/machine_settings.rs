@@ -1,11 +1,11 @@
-//! What a transaction sets reaches every machine of a cluster.
+//! The settings of a transaction reach every machine of a cluster.
 
 use std::time::{Duration, Instant};
 
 use crate::scene::{Scene, command, ingest, name};
 use harness::server::Server;
 
-/// A registry on a cluster with one dataset, of 2,000 granules.
+/// A registry on a cluster with one dataset of 2,000 granules.
 fn scene() -> Option<Scene> {
     let scene = Scene::distributed(Server::of_cluster()?);
     let ids: Vec<String> = (0..2_000).map(|number| format!("granule-{number:04}")).collect();
@@ -16,7 +16,7 @@ fn scene() -> Option<Scene> {
     Some(scene)
 }
 
-/// What a query returns on each machine or shard.
+/// The results of a query on each machine or shard.
 fn strings(scene: &Scene, sql: &str) -> Vec<String> {
     scene.client().query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
@@ -39,7 +39,7 @@ fn a_lock_is_waited_for_as_long_as_on_one_server() {
 fn a_commit_is_durable_on_a_machine_whose_own_setting_is_less() {
     let Some(scene) = scene() else { return };
     let database = scene.url.rsplit('/').next().unwrap();
-    // A trigger of a shard sees what is set on its machine.
+    // A trigger of a shard sees the settings of its machine.
     scene
         .client()
         .batch_execute(&format!(
@@ -68,7 +68,7 @@ fn a_commit_is_durable_on_a_machine_whose_own_setting_is_less() {
 #[test]
 fn no_machine_reads_a_whole_shard_for_one_page() {
     let Some(scene) = scene() else { return };
-    // Tables of one block are read whole by a planner that may choose.
+    // If the planner may choose, it reads tables of one block as a whole.
     let scans = || -> u64 {
         let scans = strings(
             &scene,
@@ -80,7 +80,7 @@ fn no_machine_reads_a_whole_shard_for_one_page() {
         );
         scans.iter().map(|scans| scans.parse::<u64>().unwrap()).sum()
     };
-    // Statistics are sent once a second at most.
+    // Statistics are sent at most once a second.
     let settled = || {
         std::thread::sleep(Duration::from_millis(1_500));
         scans()

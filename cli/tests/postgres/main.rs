@@ -1,7 +1,7 @@
-//! What only a server can do, and what can go wrong with one: privileges, locks, lost connections,
-//! crashes, and copies from and to files.
+//! What only a server can do, and its faults: privileges, locks, lost connections, crashes, and copies from and
+//! to files.
 //!
-//! With `TRUST=1`, each fault is run as often as the published report says; without it, less often.
+//! With `TRUST=1`, each fault is run as often as the published report says. Otherwise, it is run less often.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "what was tested is reported")]

@@ -1,4 +1,4 @@
-//! The memory of a command on a registry on a server does not grow with the number of rows.
+//! The memory of a command on a server's registry does not grow with the number of rows.
 
 use harness::values::clock;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
     url
 }
 
-/// The server used to send a whole table at once, and the program kept it in memory: 290 bytes a row.
+/// Once, the server sent a whole table at once, and the program kept it in memory: 290 bytes a row.
 #[test]
 fn verify_and_backup_need_no_more_memory_for_more_granules_on_a_server() {
     let Some(scene) = Scene::new() else { return };

@@ -1,4 +1,4 @@
-//! Registries of other schemas, and those that lack migrations.
+//! Registries with other schemas, and those that lack migrations.
 
 use accession::Registry;
 use harness::values::clock;
@@ -10,7 +10,7 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
     for (sql, what) in [
         ("UPDATE accession.registry SET version = 6", "it is schema 6, not 1"),
         ("UPDATE accession.registry SET schema_check = 0", "created by another version"),
-        // A testing version did not have it.
+        // A testing version did not have this column.
         ("ALTER TABLE accession.registry DROP COLUMN schema_check", "schema_check"),
     ] {
         let Some(scene) = Scene::new() else { return };
@@ -20,14 +20,14 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
         let text = error.to_string();
         assert!(text.contains("as those of testing versions have"), "{text}");
         assert!(text.contains(what), "{text}");
-        // Nor is another one created in its place.
+        // No other registry is created instead.
         let refused =
             command(&scene.url, &["ingest", "D", "--create", "--id", "A"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
     }
 }
 
-/// A registry of schema 0, which has only the table that states it, as if every migration were missing.
+/// A registry of schema 0. It has only the table with the version, as if every migration were missing.
 fn without_migrations() -> Option<Scene> {
     let scene = Scene::new()?;
     let mut client = scene.client();
@@ -48,7 +48,7 @@ fn without_migrations() -> Option<Scene> {
     Some(scene)
 }
 
-/// The schema that is stated, and whether there is a table for datasets.
+/// The recorded version of the schema, and whether a table for datasets exists.
 fn schema_of(scene: &Scene) -> (i32, bool) {
     let sql =
         "SELECT version, to_regclass('accession.dataset') IS NOT NULL FROM accession.registry";
@@ -80,7 +80,7 @@ fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_write_to_it() 
 #[test]
 fn a_failed_migration_changes_nothing() {
     let Some(scene) = without_migrations() else { return };
-    // The last table of the migration is there already.
+    // The last table of the migration already exists.
     scene.client().batch_execute("CREATE TABLE accession.payment_taken (x integer)").unwrap();
     for _ in 0..2 {
         let registry = Registry::open(scene.path(), clock()).unwrap();

@@ -1,5 +1,5 @@
-//! The client or the server is killed at a certain moment of a commit: before the server has the
-//! message, when it has it, and when it has answered.
+//! The client or the server is killed at a certain moment of a commit: before the server has the message, when
+//! it has it, and when it has responded.
 
 use harness::values::clock;
 use std::io::Write;
@@ -13,25 +13,25 @@ use accession::{DatasetFilter, Registry};
 use crate::proxy::Proxy;
 use crate::scene::{Scene, command, ingest, name, periods_of, rounds};
 
-/// When the kill comes.
+/// The moment of the kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// The server gets the rows, and never the COMMIT.
+    /// The server gets the rows, but never the COMMIT.
     Before,
-    /// The server gets it, and the kill comes at once.
+    /// The server gets the COMMIT, and the kill follows at once.
     During,
-    /// The server has answered, and the client never gets the answer.
+    /// The server has responded, but the client never gets the response.
     After,
 }
 
 type Kill = Box<dyn FnOnce() + Send>;
 
-/// What is killed at the next COMMIT.
+/// The kill at the next COMMIT.
 #[derive(Clone, Default)]
 struct Armed(Arc<Mutex<Option<(Moment, Kill)>>>);
 
 impl Armed {
-    /// Prepares a kill. What is returned receives a message when it is over.
+    /// Prepares a kill. The receiver gets a message when it is over.
     fn arm(&self, moment: Moment, kill: impl FnOnce() + Send + 'static) -> Receiver<()> {
         let (over, is_over) = channel();
         let kill = move || {
@@ -51,9 +51,9 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// What the client sends: the rows of its change, and after them its COMMIT, a message of its own.
+/// Forwards data from the client: the rows of its change, and then its COMMIT in a separate message.
 fn at_commit(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
-    // A simple query, and its length in bytes.
+    // A simple query, with its length in bytes.
     const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
     let commit = bytes.windows(COMMIT.len()).position(|window| window == COMMIT);
     if let Some(commit) = commit
@@ -71,7 +71,7 @@ fn at_commit(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Resul
     to.write_all(bytes)
 }
 
-/// What the server sends: it confirms the commit with a tag.
+/// Forwards data from the server, which confirms the commit with a tag.
 fn at_answer(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
     if contains(bytes, b"COMMIT\0")
         && let Some((_, kill)) = armed.take(&[Moment::After])
@@ -82,7 +82,7 @@ fn at_answer(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Resul
     to.write_all(bytes)
 }
 
-/// A scene with a dataset, what is killed, and a proxy before its server.
+/// A scene with a dataset, the kill, and a proxy in front of its server.
 fn prepared() -> Option<(Scene, Armed, Proxy)> {
     let scene = Scene::private()?;
     scene.open().change(&name("D"), &ingest("first")).unwrap();
@@ -110,7 +110,7 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
                 command(&proxy.url(), &["ingest", "D", "--quiet", "--id", &granule_id]);
             let child: Arc<Mutex<Option<std::process::Child>>> = Arc::default();
             let killed = Arc::clone(&child);
-            // The proxy gets the COMMIT only when the child is here to be killed.
+            // The proxy gets the COMMIT only after the child is stored here, so that it can be killed.
             let mut child = child.lock().unwrap();
             let is_over = armed.arm(moment, move || {
                 killed.lock().unwrap().as_mut().unwrap().kill().unwrap();
@@ -153,8 +153,8 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
             proxy.wait_until_idle();
             let periods = periods_of(&scene.open(), &granule_id);
             match result {
-                // Also if the COMMIT never arrived: a change that is known not to be made is made
-                // again.
+                // Also if the COMMIT never arrived: if it is certain that a change was not made, it is
+                // repeated.
                 Ok(_) => {
                     assert_eq!(periods, 1, "{granule_id}");
                     results[0] += 1;

@@ -1,4 +1,4 @@
-//! Everything through pgbouncer in transaction mode.
+//! All operations through pgbouncer in transaction mode.
 
 use accession::{Change, GranuleId, IfMissing, Registry, Selection};
 use harness::values::clock;
@@ -41,7 +41,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                     let snapshot = registry.snapshot().unwrap();
                     let set = snapshot.select(&at).unwrap().set;
                     let granules = snapshot.registry().granules(&set);
-                    // It has a session of its own, and the list would wait for another.
+                    // The snapshot has its own session, and the list would wait for another.
                     drop(snapshot);
                     let listed = granules.map(Result::unwrap).count();
                     assert_eq!(listed as u64, set.granule_count());
@@ -59,7 +59,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
     }
     let verified = command(&url, &["verify"]).output().unwrap();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
-    // Nothing of a transaction is left in the sessions, which others may get.
+    // No part of a transaction remains in the sessions, which other clients may get.
     let mut pooled = harness::server::client(&url);
     for _ in 0..6 {
         let rows = pooled.simple_query("SELECT name FROM pg_prepared_statements").unwrap();

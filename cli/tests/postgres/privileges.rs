@@ -1,5 +1,5 @@
-//! Nobody erases or rewrites what was recorded, on one server or on a cluster: the owner is stopped by
-//! triggers, the roles of the guide by their privileges as well.
+//! No role can erase or rewrite what was recorded, on one server or on a cluster. Triggers stop the owner.
+//! Missing privileges also stop the roles of the guide.
 
 use accession::proof::SignedCheckpoint;
 use accession::proof::{Note, SigningKey};
@@ -11,7 +11,7 @@ use crate::scene::{Scene, command, ingest, name, refused, succeed};
 use harness::server::{Server, client};
 use harness::witness_key::WitnessKey;
 
-/// What would erase or rewrite something.
+/// Statements that would erase or rewrite something.
 const FORBIDDEN: [&str; 21] = [
     "DELETE FROM accession.granule",
     "UPDATE accession.granule SET granule_id = 'B'",
@@ -36,7 +36,7 @@ const FORBIDDEN: [&str; 21] = [
     "UPDATE accession.statement SET text = text",
 ];
 
-/// A server with a dataset, and a cluster with another, where there is one.
+/// A server with a dataset, and a cluster with another one, if there is a cluster.
 fn scenes() -> Vec<Scene> {
     let distributed = Server::of_cluster().map(Scene::distributed);
     Scene::new().into_iter().chain(distributed).map(filled).collect()
@@ -59,7 +59,7 @@ fn filled(scene: Scene) -> Scene {
     scene
 }
 
-/// States what is new, and stores a checkpoint twice, as when a witness cosigns it.
+/// Adds statements about new sets, and stores a checkpoint twice, as when a witness cosigns it.
 fn sign(registry: &Registry) {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
     let log = registry.add_statements(&[]).unwrap();
@@ -94,8 +94,8 @@ fn assert_refused(url: &str) {
     }
 }
 
-/// What a role that may create a function in `public` plants there: under the name of one of the
-/// catalogue, a function that opens a door when the owner of the tables runs it.
+/// A function that a role with the right to create functions in `public` plants there. It has the name of a
+/// catalogue function, and opens a backdoor when the owner of the tables runs it.
 fn trojan(argument: &str) -> String {
     format!(
         "CREATE FUNCTION public.unnest({argument}[]) RETURNS SETOF {argument} LANGUAGE plpgsql AS $f$
@@ -114,8 +114,8 @@ fn trojan(argument: &str) -> String {
 fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_function() {
     let Some(scene) = Scene::new().map(filled) else { return };
     let mallory = format!("mallory_{}", std::process::id());
-    // The owner must not be a superuser, and others may create in `public`, as they may in
-    // PostgreSQL 14 and earlier.
+    // The owner must not be a superuser. Others may create functions in `public`, as in PostgreSQL 14 and
+    // earlier.
     let mut superuser = scene.client();
     superuser
         .batch_execute(&format!(
@@ -141,7 +141,7 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
         let door = "SELECT to_regprocedure('public.door(text)') IS NULL";
         assert!(superuser.query_one(door, &[]).unwrap().get::<_, bool>(0), "{arguments:?}");
     }
-    // Before a request, `serve` asks whether anything has changed, which hashes the tokens.
+    // Before each request, `serve` checks whether anything has changed, with a query that hashes the tokens.
     let plant = "
         CREATE FUNCTION public.hashtextextended(text, integer) RETURNS bigint LANGUAGE plpgsql AS
         $f$ BEGIN RAISE EXCEPTION 'planted'; END $f$;
@@ -167,7 +167,7 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
     assert!(there.query_one(door, &[]).unwrap().get::<_, bool>(0));
 }
 
-/// The statements of the page that grants the privileges.
+/// The statements in the guide that grant the privileges.
 pub fn grants() -> String {
     let page = include_str!("../../../docs/guide/postgresql.md");
     page.split("```text\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
@@ -181,7 +181,7 @@ fn the_roles_of_the_guide_can_do_what_they_are_for_and_nothing_else() {
 }
 
 fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
-    // Roles belong to the whole server, which may be that of other tests, and outlive them.
+    // Roles belong to the whole server, which other tests may use, and outlive this test.
     let unique = format!("_{}", scene.url.rsplit('/').next().unwrap());
     let named = |text: &str| {
         text.replace("accession_ingest", &format!("accession_ingest{unique}"))
@@ -234,7 +234,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     ] {
         succeed(&ingest_url, arguments);
     }
-    // A mirror remembers what it read of the records, again and again.
+    // A mirror stores how far it has read the records, again and again.
     let us = path("us.db");
     succeed(&us, &["ingest", "US", "--create", "--id", "C"]);
     succeed(&us, &["fixity", "compute", "US", "--root", &root]);
@@ -247,7 +247,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     {
         succeed(&reader_url, arguments);
     }
-    // Whoever may only read gets the citation, and a warning that it is not kept.
+    // A role that may only read gets the citation, and a warning that it is not saved.
     for arguments in [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D@2000-01-01"]] {
         let expected = command(&ingest_url, arguments).output().unwrap().stdout;
         let cited = command(&reader_url, arguments).output().unwrap();
@@ -267,7 +267,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     assert_a_wrong_time_of_deletion_is_found(&ingest_url);
 }
 
-/// The role must be able to end the period of a granule, and so can end it at a wrong time.
+/// The role must be able to end the period of a granule, so it can also end it at a wrong time.
 fn assert_a_wrong_time_of_deletion_is_found(ingest_url: &str) {
     let deleted = "
         UPDATE accession.granule
@@ -303,7 +303,7 @@ fn a_role_that_may_not_state_files_is_told_which_table_denies_it() {
     let sums = sums.to_str().unwrap();
     let printed = refused(&url, &["fixity", "add", "D", sums], "denied");
     assert!(printed.contains("permission denied for table content"), "{printed}");
-    // Nothing of it was recorded.
+    // Nothing was recorded.
     let listed = command(&url, &["granules", "D", "--format", "checksums"]).output().unwrap();
     assert!(listed.stdout.is_empty() && listed.status.code() == Some(2));
 }

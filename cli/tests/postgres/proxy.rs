@@ -1,4 +1,4 @@
-//! A proxy between the program and a server, which sees what either side sends.
+//! A proxy between the program and a server, which sees the data of both sides.
 
 use std::io::{Read, Result};
 use std::net::Shutdown;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::scene::Scene;
 
-/// The proxy, as a server in a directory of its own.
+/// The proxy, as a server in its own directory.
 pub struct Proxy {
     directory: tempfile::TempDir,
     database: String,
@@ -18,9 +18,9 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before the server of a scene. What the client sends is given to `to_server`, and what the
-    /// server sends to `to_client`: each passes it on, and an error ends that connection. Of a client that is
-    /// gone, the server reads what it had sent, and then the end.
+    /// Creates a proxy in front of the server of a scene. Data from the client is passed to `to_server`, and
+    /// data from the server to `to_client`. Both must forward it, and an error ends that connection. If a
+    /// client is gone, the server gets the data that it had sent, and then the end.
     pub fn before<ToServer, ToClient>(
         scene: &Scene,
         to_server: ToServer,

@@ -10,15 +10,16 @@ use accession::{Clock, Timestamp, mirror};
 use crate::proxy::Proxy;
 use crate::scene::{Scene, command, ingest, name};
 
-/// Counts how often the client sends something after the server has answered.
+/// Counts how often the client sends something after a response of the server.
 #[derive(Default)]
 struct Turns {
     has_answered: bool,
     number: usize,
 }
 
-/// Where the time was recorded last is a pass on every machine of a cluster. A clock that is ahead is
-/// found by it, so it is asked for when the times of the dataset itself do not say that the clock is right.
+/// To look up the latest recorded time, every machine of a cluster is queried. The time is needed to detect a
+/// clock that is ahead. It is looked up only if the times of the dataset itself do not show that the clock is
+/// right.
 #[test]
 fn a_night_asks_at_most_once_what_was_recorded_last() {
     let Some(scene) = Scene::private() else { return };
@@ -60,7 +61,7 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
         (&["sync", "OLD", &two], 1),
         (&["mirror", "pull", "MIRROR", &same], 1),
         (&["mirror", "pull", "MIRROR", &later], 1),
-        // Nothing is new, and only what is remembered of the primary is written.
+        // Nothing is new, so only the state of the primary is written.
         (&["mirror", "pull", "MIRROR", &later], 0),
         (&["sync", "OLD", &three], 1),
     ];
@@ -94,7 +95,7 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
             to.write_all(bytes)
         },
     );
-    // The round trips of a command, without that of the farewell.
+    // The round trips of a command, without that of closing the connection.
     let of = |arguments: &[&str]| {
         *turns.lock().unwrap() = Turns::default();
         let output = command(&proxy.url(), arguments).output().unwrap();
@@ -108,13 +109,13 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
         &["dataset", "list"],
     ]
     .map(of);
-    // Of these, one is of connecting, and one may be of a message that arrives in two parts. What is queued
-    // together is sent together.
+    // One of these is for connecting, and one may be for a message that arrives in two parts. Queued messages
+    // are sent together.
     let most = [13, 12, 10, 7];
     assert!(trips.iter().zip(most).all(|(trips, most)| *trips <= most), "{trips:?}");
     let statements =
         scene.server.statements_of(|| drop(scene.command(&["show", "D"]).output().unwrap()));
     let is_question = |sql: &&String| sql.starts_with("SELECT");
-    // The description of a dataset includes its subsets, and whether a listing was refused.
+    // The description of a dataset includes its subsets, and whether a listing was rejected.
     assert_eq!(statements.iter().filter(is_question).count(), 11, "{statements:#?}");
 }

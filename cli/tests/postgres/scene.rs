@@ -1,4 +1,4 @@
-//! A registry on a private server, and the program that works on it.
+//! A registry on a private server, and the program that uses it.
 
 use harness::values::clock;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Scene {
         Some(Scene::on(server))
     }
 
-    /// On a server of its own, which can be killed.
+    /// On a separate server, which can be killed.
     pub fn private() -> Option<Self> {
         Some(Scene::on(Server::start(&[])?))
     }
@@ -50,7 +50,7 @@ impl Scene {
         Registry::open(self.path(), clock()).unwrap()
     }
 
-    /// A handle that waits for a lock no longer than this.
+    /// A handle that waits for a lock at most this long.
     pub fn impatient(&self, milliseconds: u64) -> Registry {
         let wait = std::time::Duration::from_millis(milliseconds);
         Registry::open(self.path(), clock()).unwrap().with_busy_wait(wait)
@@ -60,27 +60,27 @@ impl Scene {
         client(&self.url)
     }
 
-    /// The program on the registry.
+    /// A command on this registry.
     pub fn command(&self, arguments: &[&str]) -> Command {
         command(&self.url, arguments)
     }
 }
 
-/// The program on a registry.
+/// A command on a registry.
 pub fn command(registry: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.env("ACCESSION_REGISTRY", registry).args(arguments);
     command
 }
 
-/// What the program prints on a registry, where it succeeds.
+/// The output of a command on a registry. Asserts that it succeeds.
 pub fn succeed(registry: &str, arguments: &[&str]) -> String {
     let output = command(registry, arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The error, as JSON, of the program on a registry where it is refused with this kind.
+/// The error of a command on a registry, as JSON. Asserts that it fails with this kind.
 pub fn refused(registry: &str, arguments: &[&str], kind: &str) -> String {
     let output = command(registry, &[&["--json"], arguments].concat()).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
@@ -90,7 +90,7 @@ pub fn refused(registry: &str, arguments: &[&str], kind: &str) -> String {
     error
 }
 
-/// How often a fault is tried: in every run, or for the report.
+/// How often a fault is tried: in an ordinary run, or for the report.
 pub fn rounds(always: u32, reported: u32) -> u32 {
     if std::env::var_os("TRUST").is_some() { reported } else { always }
 }
@@ -106,7 +106,7 @@ pub fn periods_of(registry: &Registry, granule_id: &str) -> usize {
     registry.snapshot().unwrap().find(&granule_id.into(), None, 1_000).unwrap().len()
 }
 
-/// A number that differs from round to round, below a bound: splitmix64.
+/// A number below a bound that differs from round to round: splitmix64.
 pub fn dice(round: u32, bound: u64) -> u64 {
     let mut mixed = u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

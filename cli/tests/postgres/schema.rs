@@ -1,4 +1,4 @@
-//! The rules of the schema, by the catalogue of the server.
+//! The rules of the schema, according to the catalogue of the server.
 
 use crate::scene::Scene;
 use harness::values::step;
@@ -48,7 +48,7 @@ fn every_key_of_a_distributed_table_begins_with_the_dataset() {
         .collect();
     assert!(distributed.len() >= 7, "{keys:?}");
     assert!(distributed.iter().all(|key| key.ends_with(" dataset_id")), "{distributed:?}");
-    // A foreign key between distributed tables would stop their distribution.
+    // A foreign key between distributed tables would prevent their distribution.
     let foreign = strings(
         &scene,
         "SELECT conrelid::regclass::text || ' ' || confrelid::regclass::text FROM pg_constraint
@@ -57,14 +57,14 @@ fn every_key_of_a_distributed_table_begins_with_the_dataset() {
     assert_eq!(foreign, ["accession.dataset_name accession.dataset"]);
 }
 
-/// The SQL of the store for a server: the name of each statement, and its text, with the comment before
-/// its function.
+/// The SQL of the store for a server: the name of each statement, its text, and the comment before its
+/// function.
 fn statements() -> Vec<(String, String, String)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/store/table");
     let mut statements = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        // A macro to which the rest of a statement is passed names a table itself.
+        // If the rest of a statement is passed to a macro, the macro itself names the table.
         let select = text.split("macro_rules! select_").nth(1).and_then(|rest| {
             let start = rest.find("SELECT").unwrap();
             Some(rest[start..start + rest[start..].find("$rest")?].to_owned())
@@ -72,7 +72,7 @@ fn statements() -> Vec<(String, String, String)> {
         for (at, _) in text.match_indices(" static ") {
             let statement = text[at..].split(';').next().unwrap();
             let Some((head, sql)) = statement.split_once('"') else { continue };
-            // Of two texts, the second is for a server.
+            // If there are two texts, the second is for a server.
             let sql = match head.contains("by_store") {
                 true => sql.split_once("\",\n").unwrap().1,
                 false => sql,
@@ -130,7 +130,7 @@ fn the_views_show_instants_as_the_program_writes_them() {
     assert_eq!(instants.map(|text| parse(text).to_string()), instants);
 }
 
-/// What the server runs for some commands.
+/// The statements that the server runs for some commands.
 fn statements_of(scene: &Scene, commands: &[(&str, &[&str], i32)]) -> Vec<String> {
     scene.server.statements_of(|| {
         for (registry, arguments, status) in commands {
@@ -140,12 +140,12 @@ fn statements_of(scene: &Scene, commands: &[(&str, &[&str], i32)]) -> Vec<String
     })
 }
 
-/// Asserts how each of the transactions begins, and returns where.
+/// Asserts the beginning of each transaction, and returns the positions of the transactions.
 fn begins(statements: &[String]) -> Vec<usize> {
     let is_begin = |at: &usize| statements[*at].starts_with("BEGIN ");
     let starts: Vec<usize> = (0..statements.len()).filter(is_begin).collect();
     for start in &starts {
-        // A setting that Citus sends on is a message of its own.
+        // A setting that Citus propagates is a separate message.
         let [first, second] = [1, 2].map(|after| statements[start + after].as_str());
         assert_eq!(first, "SET LOCAL citus.propagate_set_commands = 'local'");
         assert_eq!(second, "SET LOCAL search_path = pg_catalog, pg_temp");

@@ -1,4 +1,4 @@
-//! `serve` over a registry on a server.
+//! `serve` on a registry on a server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,21 +13,21 @@ use crate::scene::{Scene, ingest, name, succeed};
 use harness::values::step;
 use harness::writes::{SHOWN, WRITES};
 
-/// The program, which serves a registry.
+/// The program serving a registry.
 pub struct Served {
     serving: Serving,
 }
 
 impl Served {
     pub fn start(registry: &str) -> Self {
-        // Both servers say that they are at the same address, so that their pages are the same.
+        // Both servers have the same public address, so that their pages are the same.
         let options = ["--public-url", "https://registry.example"];
         Served {
             serving: Serving::of(&mut Serving::command(Path::new(registry), &options)).unwrap(),
         }
     }
 
-    /// The status and the body, with `Accept`.
+    /// The status and the body of a response, requested with `Accept`.
     pub fn get(&self, path: &str, accept: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.serving.address).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\n");
@@ -39,13 +39,13 @@ impl Served {
     }
 }
 
-/// A dataset with a record and a history of 60 changes.
+/// A dataset with metadata and a history of 60 changes.
 fn fill(scene: &Scene) {
     let registry = scene.open();
     for number in 0..60 {
         step(&registry, "A", number, [format!("granule-{}", number * 7 % 60).as_str()], []);
     }
-    // The last change was recorded long ago, so the clock must be confirmed.
+    // The latest change was recorded long ago, so the clock must be confirmed.
     let edit = ["dataset", "edit", "A", "--at", "now"];
     let record = ["--doi", "10.9999/A", "--title", "Ä & <b>", "--creator", "Tilmes, Curt"];
     succeed(&scene.url, &[&edit[..], &record].concat());
@@ -73,7 +73,7 @@ fn a_connection_that_was_denied_the_state_is_used_again() {
     };
     let mut seen = Vec::new();
     for _ in 0..3 {
-        // Nothing is kept, since its state is not known, and everything is read.
+        // Nothing is cached, since the state is unknown. Everything is read again.
         assert_eq!(served.get("/datasets/A/", "application/json").0, 200);
         seen.push(connections());
     }
@@ -156,7 +156,7 @@ fn a_change_is_seen_at_once_and_a_server_that_is_down_is_an_outage() {
     assert_eq!(served.get("/datasets/A/", "application/json").0, 200);
 }
 
-/// A private server that has stopped responding, until this is dropped.
+/// A private server that does not respond until this is dropped.
 struct Hung(Vec<Pid>);
 
 impl Hung {
@@ -172,7 +172,7 @@ impl Hung {
 
     fn signal(&self, signal: Signal) {
         for pid in &self.0 {
-            // One that has ended meanwhile needs no signal.
+            // A process that has already ended needs no signal.
             let _ = kill_process(*pid, signal);
         }
     }
@@ -196,12 +196,12 @@ fn what_needs_no_registry_is_answered_while_the_server_hangs() {
     };
     let page = || served.get("/datasets/A/", "application/json").0;
     let health = || served.get("/healthz", "*/*").0;
-    // The second time, it goes on before the time of the requests is over.
+    // The second time, the server continues before the requests time out.
     for expected in [503, 200] {
         assert_eq!(page(), 200);
         let hung = Hung::stop(postmaster);
         std::thread::scope(|scope| {
-            // More than there are permits for.
+            // More requests than permits.
             let waiting: Vec<_> = (0..12).map(|_| scope.spawn(page)).collect();
             for path in ["/style.css", "/robots.txt", "/openapi.json", "/identifier", "/metrics"] {
                 assert_eq!(served.get(path, "*/*").0, 200, "{path}");

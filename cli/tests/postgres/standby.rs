@@ -1,4 +1,4 @@
-//! A hot standby: readers use it, it refuses changes, and it takes over from its server.
+//! A hot standby: it serves readers, rejects changes, and takes over from its server.
 
 use accession::{DatasetFilter, Registry};
 use harness::values::clock;
@@ -61,6 +61,6 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     }
     let verified = registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
-    // It is stopped when dropped.
+    // The server is stopped when it is dropped.
     scene.server.restart();
 }

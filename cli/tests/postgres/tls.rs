@@ -17,7 +17,7 @@ fn write_secret(path: &Path, text: &str) {
     give_to_other_user(path);
 }
 
-/// Writes the key and the certificate of a server for a host.
+/// Writes the key and the certificate for the host of a server.
 fn certify(directory: &Path, authority: &Authority, host: &str, validity: Validity) {
     let certified = authority.certify(host, validity);
     write_secret(&directory.join("server.pem"), &certified.certificate.pem());
@@ -69,13 +69,12 @@ fn each_mode_accepts_the_certificates_that_it_should() {
     };
     let (ca, other) =
         (format!("sslrootcert={}", here("ca.pem")), format!("sslrootcert={}", here("foreign.pem")));
-    // The server refuses whoever does not encrypt.
+    // The server rejects unencrypted clients.
     assert!(open("127.0.0.1", "postgres", "sslmode=disable").is_err());
     for (host, parameters, is_accepted) in [
         ("127.0.0.1", "sslmode=prefer".to_owned(), true),
         ("127.0.0.1", "sslmode=require".to_owned(), true),
-        // `verify-ca`, and `require` with an authority, are `verify-full`. The certificate names
-        // localhost.
+        // `verify-ca`, and `require` with an authority, mean `verify-full`. The certificate names localhost.
         ("127.0.0.1", format!("sslmode=require&{ca}"), false),
         ("localhost", format!("sslmode=require&{ca}"), true),
         ("localhost", format!("sslmode=require&{other}"), false),
@@ -109,7 +108,7 @@ fn each_mode_accepts_the_certificates_that_it_should() {
     assert!(open("localhost", "certified", &format!("sslmode=verify-full&{ca}")).is_err());
     drop(owner);
 
-    // A certificate that is not valid now is refused by who verifies it.
+    // Clients that verify certificates reject one that is not valid now.
     for (validity, reason) in [(Validity::Past, "expired"), (Validity::Future, "not valid yet")] {
         certify(directory.path(), &authority, "localhost", validity);
         server.crash();

@@ -1,5 +1,5 @@
-//! A server that warns at a commit, as Citus does if a machine has not confirmed its part, by a proxy
-//! between the program and the server.
+//! A server that warns at a commit, as Citus does if a machine has not confirmed its part. A proxy between the
+//! program and the server inserts the warning.
 
 use harness::values::clock;
 use std::io::{ErrorKind, Write};
@@ -20,15 +20,15 @@ fn warning() -> Vec<u8> {
     [b"N".as_slice(), &length, fields].concat()
 }
 
-/// What a change returns through a proxy that puts a warning before the answer to a COMMIT, and then takes
-/// further connections or refuses them.
+/// The result of a change through a proxy. The proxy inserts a warning before the response to a COMMIT, and
+/// then accepts further connections or rejects them.
 fn change_with_a_warning(scene: &Scene, granule_id: &str, takes_more: bool) -> Result<(), String> {
     let (commits, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let (answers, was_warned) = (Arc::clone(&commits), Arc::clone(&is_over));
     let proxy = Proxy::before(
         scene,
         move |bytes, to| {
-            // The first message of a connection has no tag, but its length and this version.
+            // The first message of a connection has no tag, but begins with its length and this version.
             let is_new = bytes.get(4..8) == Some(&[0, 3, 0, 0]);
             if is_new && is_over.load(Ordering::SeqCst) && !takes_more {
                 return Err(ErrorKind::ConnectionRefused.into());
@@ -58,7 +58,7 @@ fn a_commit_with_a_warning_is_asked_about_and_never_called_refused() {
     let direct = scene.open();
     direct.change(&name("D"), &ingest("first")).unwrap();
     assert_eq!(change_with_a_warning(&scene, "confirmed", true), Ok(()));
-    // Nobody can be asked whether it is visible, but the server has answered that it is made.
+    // The program cannot check whether the change is visible, but the server has confirmed the commit.
     let unseen = change_with_a_warning(&scene, "unseen", false);
     assert_eq!(unseen, Err("not-visible".to_owned()));
     for granule_id in ["confirmed", "unseen"] {

@@ -1,4 +1,4 @@
-//! Many writers at once, and locks that others hold.
+//! Many writers at the same time, and locks that others hold.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use harness::values::change;
 
 const WRITERS: usize = 8;
 
-/// It waits on the thread of its caller, which may be one that a runtime must not be started on.
+/// The registry waits on its caller's thread, where starting a runtime may be forbidden.
 #[test]
 fn a_registry_is_used_within_an_asynchronous_program() {
     let Some(scene) = Scene::new() else { return };
@@ -30,7 +30,7 @@ fn a_registry_is_used_within_an_asynchronous_program() {
     }
 }
 
-/// Eight writers, each on the dataset that a function chooses, with readers beside them.
+/// Runs eight writers, each on the dataset that a function chooses, with readers beside them.
 fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usize {
     let duration = Duration::from_secs(u64::from(rounds(2, 60)));
     let is_over = AtomicBool::new(false);
@@ -116,7 +116,7 @@ fn two_hosts_that_record_files_lose_none() {
             scope.spawn(move || {
                 let registry = scene.open();
                 for granule in granules {
-                    // Both record the same files of each granule, and one of their own.
+                    // Both record the same file of each granule, and one of their own.
                     let files = [("data", 7), (["left", "right"][host], host as u8)];
                     let stated = files.map(|(path, byte)| {
                         let sum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
@@ -149,7 +149,7 @@ fn a_lock_that_another_session_holds_is_waited_for_and_then_reported() {
     let registry = scene.impatient(200);
     let refused = registry.change(&name("D"), &ingest("B")).unwrap_err();
     assert_eq!(refused.kind().as_str(), "busy");
-    // Another dataset, and every reader, goes on.
+    // Other datasets and all readers are not blocked.
     registry.change(&name("E"), &ingest("B")).unwrap();
     assert_eq!(periods_of(&registry, "A"), 2);
     transaction.rollback().unwrap();
@@ -169,8 +169,8 @@ fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
                     let registry = scene.open();
                     let worker = scheme.worker(host % 2).unwrap();
                     let mut leased = Vec::new();
-                    // One second for all: a host that is slow here would look like a clock that
-                    // is behind. Each worker has 1,024 ids in a second.
+                    // One second for all: a slow host would look like a clock that is behind. Each worker has
+                    // 1,024 ids in a second.
                     let now = crate::scene::second(0);
                     for _ in 0..10 {
                         let lease = registry

@@ -1,11 +1,11 @@
-//! Dated listings, one of which a guard refuses, on a registry of either kind.
+//! Dated listings, one of which a guard rejects, on a registry of either kind.
 
 use serde_json::Value;
 
 use super::guards::{Archive, lines};
 
-/// An import of dated listings stops at the first that a guard refuses, whichever guard it is, and both commands
-/// that it prints go on.
+/// An import of dated listings stops at the first one that a guard rejects, whichever guard it is. Both
+/// commands that it prints continue the import.
 pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
     for (number, (bad, kind)) in [
         ("few.txt", "too-many-deletions"),
@@ -46,7 +46,7 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
                     2,
                 );
                 let continued = archive.run(expecting);
-                // What comes back afterwards may be refused in its turn.
+                // Granules that come back afterwards may be rejected as well.
                 assert!(matches!(continued.status, Some(0 | 3)), "{expecting}: {continued:?}");
                 let history = archive.succeeds(&format!("accession history {dataset} --json"));
                 let recorded: Value =
@@ -56,7 +56,7 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
                 let is = |member: &str| expect.ends_with(recorded[member].as_str().unwrap());
                 assert!(is("identifier") || is("digest"), "{history}");
             } else {
-                // The listing of the next night is refused in its turn.
+                // The listing of the next night is rejected as well.
                 let next = archive.refused(skipping);
                 assert!(next.message.contains("2001-01-08.txt"), "{next:?}");
                 let skipping = next.commands()[1];
@@ -80,8 +80,8 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
     assert_eq!(unknown["kind"], "usage", "{unknown}");
 }
 
-/// From the tenth of thirty listings on, most granules are missing. The loss is recorded once, or each later listing
-/// is refused, and the hint says so.
+/// From the tenth of thirty listings on, most granules are missing. If the loss is recorded, it is recorded
+/// once. If not, each later listing is rejected, and the hint mentions it.
 pub fn a_loss_that_lasts_is_recorded_once_and_skipped_each_night(archive: &Archive) {
     archive.run("mkdir thirty");
     for night in 1..=30 {
@@ -110,7 +110,7 @@ pub fn a_loss_that_lasts_is_recorded_once_and_skipped_each_night(archive: &Archi
     archive.succeeds(refusal.commands()[0]);
     assert_eq!(lost(&deletions("LOST")), (30, vec![("2001-03-10".to_owned(), 30)]));
 
-    // Without the first listing of the loss, the next one is refused, which can be recorded instead.
+    // If the first listing of the loss is skipped, the next one is rejected, and can be recorded instead.
     let refusal = archive.refused(&import("LATE"));
     let next = archive.refused(refusal.commands()[1]);
     assert!(next.message.contains("2001-03-11.txt"), "{next:?}");
@@ -123,7 +123,7 @@ pub fn a_loss_that_lasts_is_recorded_once_and_skipped_each_night(archive: &Archi
     archive.succeeds(next.commands()[0]);
     assert_eq!(lost(&deletions("LATE")), (29, vec![("2001-03-11".to_owned(), 30)]));
 
-    // Nothing after it was recorded, so the loss can still be recorded at its own date.
+    // No later listing was recorded, so the loss can still be recorded at its own date.
     let refusal = archive.refused(&import("BACK"));
     archive.refused(refusal.commands()[1]);
     let again = archive.refused(&import("BACK"));

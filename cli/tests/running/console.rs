@@ -1,11 +1,10 @@
-//! Transcripts: Markdown files whose `console` blocks are run and must print what they show.
+//! Transcripts: Markdown files whose `console` blocks are run and must print the output that they show.
 //!
-//! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next
-//! line. It is followed by what it prints, in the order in which a terminal shows both streams, then by `? N` if
-//! the exit status N is not 0. If the program pipes its output to another command, stderr comes first.
-//! All blocks of a file share one directory, which contains `fixtures/` and is printed as `/archive`. Times that
-//! depend on the clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
-//! printed.
+//! The shell runs each line that begins with `$ `. A `\` at its end continues it on the next line. The output
+//! follows, in the order in which a terminal shows both streams. `? N` follows if the exit status N is not 0.
+//! If the program pipes its output to another command, stderr comes first. All blocks of a file share one
+//! directory, which contains `fixtures/` and is printed as `/archive`. Times that depend on the clock are
+//! masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files with the present output.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,7 +21,7 @@ pub fn assert_transcript(file: &Path) {
     assert_transcript_in(harness::directory(), file);
 }
 
-/// As [`assert_transcript`], in this directory.
+/// Like [`assert_transcript`], in this directory.
 pub fn assert_transcript_in(directory: tempfile::TempDir, file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
     let printed = replay(&shown, &Sandbox::inside(directory));
@@ -63,7 +62,7 @@ fn replay(shown: &str, sandbox: &Sandbox) -> String {
     replayed
 }
 
-/// Stands for Cargo in a clone: the program is built already.
+/// Stands for Cargo in a clone, where the program is already built.
 const CARGO: &str = "\
 #!/bin/sh
 [ \"$1 $2\" = 'run --' ] || { echo \"cargo: $* is not replayed\" >&2; exit 2; }
@@ -96,7 +95,7 @@ impl Sandbox {
         Sandbox { directory }
     }
 
-    /// What a directory is after these commands, of which each succeeds.
+    /// A sandbox after these commands, each of which must succeed.
     pub fn after(commands: &[&str]) -> Self {
         let sandbox = Sandbox::new();
         for command in commands {
@@ -115,7 +114,7 @@ impl Sandbox {
         self.directory.path()
     }
 
-    /// The names of the files in it, in order.
+    /// The names of the files in the sandbox, in order.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).unwrap();
         let mut names: Vec<String> =
@@ -124,18 +123,18 @@ impl Sandbox {
         names
     }
 
-    /// The program with these arguments, which are separated by spaces.
+    /// The program with these arguments, separated by spaces.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(program());
         self.set_up(command.args(arguments.split_whitespace()));
         command
     }
 
-    /// The error of a command that is refused with this kind, and leaves every file as it was.
+    /// The error of a command. Asserts that the command fails with this kind, and changes no file.
     pub fn refused(&self, arguments: &str, kind: &str) -> String {
         let printed = self.run(&format!("accession --json {arguments}"));
         assert!(printed.contains(&format!("\"kind\":\"{kind}\"")), "{arguments}: {printed}");
-        // A refusal of a guard names the set that would have to be expected.
+        // The error of a guard names the set that would have to be expected.
         let status = if printed.contains("\"expect\":") { 3 } else { 2 };
         assert!(printed.ends_with(&format!("\n? {status}\n")), "{arguments}: {printed}");
         printed
@@ -146,7 +145,7 @@ impl Sandbox {
         command
             .current_dir(self.path())
             .env_clear()
-            // A cell that is cut would contain a part of a time or of a path, which cannot be masked.
+            // A truncated cell would contain a part of a time or a path, which cannot be masked.
             .env("COLUMNS", "500")
             .env("HOME", self.path())
             .env("LC_ALL", "C.UTF-8")
@@ -171,8 +170,8 @@ impl Sandbox {
         }
     }
 
-    /// What a command prints, in the order of a terminal, and its status if that is not 0. One that is
-    /// refused must leave every file as it was.
+    /// The output of a command in the order of a terminal, and its status if that is not 0. Asserts that a
+    /// rejected command changes no file.
     pub fn run(&self, command: &str) -> String {
         let mut shell = Command::new("sh");
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
@@ -184,8 +183,8 @@ impl Sandbox {
                 state.keys().cloned().collect()
             };
             assert_eq!(names(&after), names(&before), "{command}: refused, and the files differ");
-            // A mirror remembers that it could not be pulled, and a dataset that its listing was refused and
-            // what was accepted before.
+            // A mirror remembers that it could not be pulled. A dataset remembers a rejected listing and what
+            // was accepted before.
             let remembering = [
                 "mirror pull",
                 "mirror compare",
@@ -208,7 +207,7 @@ impl Sandbox {
             true => output.stderr() + &output.stdout(),
             false => output.both(),
         };
-        // The directory has another name in every run.
+        // The directory has a different name in every run.
         for path in [self.path().canonicalize().unwrap(), self.path().to_owned()] {
             printed = printed.replace(path.to_str().unwrap(), DIRECTORY);
         }
@@ -224,7 +223,7 @@ impl Sandbox {
     }
 }
 
-/// What a command has written to stderr.
+/// The output of a command on stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -235,30 +234,30 @@ pub fn assert_refused(output: &Output, kind: &str, context: &str) {
     assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{context}: {error}");
 }
 
-/// Does a line of the shell run one command, or a pipe, which writes no file itself?
+/// Whether a line of the shell runs one command or a pipe, and writes no file itself.
 fn is_one_command(line: &str) -> bool {
     let line = line.replace("2>&1", "").replace("> /dev/null", "");
     !line.contains(['>', ';', '&'])
 }
 
-/// Does a line of the shell run the program, and pipe its output to another one?
+/// Whether a line of the shell runs the program and pipes its output to another command.
 fn is_piped_on(line: &str) -> bool {
     line.split(';')
         .filter_map(|part| part.rsplit_once(" | "))
         .any(|(it, _)| it.contains("accession "))
 }
 
-/// Is a line a warning or an error of the program? A script that reads stdout would take it for data.
+/// Whether a line is a warning or an error of the program. A script that reads stdout would take it for data.
 fn is_for_people(line: &str) -> bool {
     ["error: ", "warning: ", "{\"error\":", "{\"warning\":"].iter().any(|it| line.starts_with(it))
 }
 
-/// The commands that the page of the program does not list: those for packages.
+/// The commands for packages, which the page of the program does not list.
 const NOT_ON_PAGE: [&str; 2] = ["completions", "man"];
 
-/// The commands that a help text lists. A line that continues a description does not name one.
+/// The commands that a help text lists. A line that continues a description names no command.
 pub fn commands_in(help: &str) -> Vec<&str> {
-    // The page of the program has them under headings.
+    // The page of the program lists them under headings.
     let page = help.split_once("\nA SET is one of\n").map(|(commands, _)| commands);
     let lines: Vec<&str> = match page {
         Some(page) => page.lines().skip_while(|line| !line.starts_with("Usage:")).collect(),
@@ -277,8 +276,8 @@ pub fn commands_in(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The length of the date, or instant, at the beginning of a text, if it is of the clock: no document
-/// asks for a time of this century from 2026 on.
+/// The length of the date or instant at the beginning of a text, if it comes from the clock: no document uses a
+/// time in this century from 2026 on.
 fn length_of_now(text: &str) -> Option<usize> {
     let has_form = |form: &str| {
         let bytes = text.bytes().chain(std::iter::repeat(0));
@@ -295,7 +294,7 @@ fn length_of_now(text: &str) -> Option<usize> {
     Some(if is_instant { end() } else { None }.unwrap_or("2000-00-00".len()))
 }
 
-/// A line in which each date and instant of the clock is replaced by a mark.
+/// The line, with each date and instant of the clock replaced by a mark.
 fn without_now(line: &str) -> String {
     let (mut masked, mut rest) = (String::new(), line);
     while let Some(first) = rest.chars().next() {
@@ -309,8 +308,8 @@ fn without_now(line: &str) -> String {
     masked
 }
 
-/// The text with all times masked that depend on the clock. The width of columns depends on these times and
-/// on the path of the directory, so it is masked, too.
+/// The text with all times masked that depend on the clock. The width of columns depends on these times and on
+/// the path of the directory, so it is masked as well.
 pub fn masked(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(without_now).collect();
     let outputs = lines.chunk_by(|_, line| !line.starts_with("$ ") && !line.starts_with("```"));

@@ -1,15 +1,15 @@
-//! A dataset with everything that others keep of it, whose history is corrected, and one that is removed, on a
-//! registry of either kind: whenever the command is killed, it is done completely or not at all.
+//! Corrects the history of a dataset on which others rely, and removes a dataset, on a registry of either kind.
+//! Whenever the command is killed, it is done completely or not at all.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::program::program;
 
-/// The commands that are killed: what each does, what tells whether it was done, and how often it can be done.
+/// The commands that are killed.
 pub const KILLED: [&str; 2] = ["dataset correct D --after 2001-01-03", "dataset remove TYPO"];
 
-/// What makes the archive: subsets, annotations, a statement, a site and a mirror of it.
+/// The commands that create the archive: subsets, annotations, a statement, a site and a mirror of it.
 const MADE: [&str; 15] = [
     "sync D one.txt --create --at 2001-01-02",
     "dataset edit D --doi 10.9999/D",
@@ -28,14 +28,14 @@ const MADE: [&str; 15] = [
     "proof keygen us.example.org/statements --output us.key",
 ];
 
-/// An archive in a directory, on a registry beside it or on a server.
+/// An archive in a directory, with a registry in the directory or on a server.
 pub struct Corrected {
     pub directory: PathBuf,
     pub registry: String,
 }
 
 impl Corrected {
-    /// Makes the archive in a new directory.
+    /// Creates the archive in a new directory.
     pub fn prepare(directory: &Path, registry: &str) -> Self {
         for part in ["", "tmp"] {
             std::fs::create_dir_all(directory.join(part)).unwrap();
@@ -84,7 +84,7 @@ impl Corrected {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Whether the killed command was done, and what the registry says of it is all there.
+    /// Whether the killed command was done. Asserts that its effects are complete or absent.
     pub fn was_done(&self, words: &str) -> bool {
         let datasets = self.succeeds("dataset list --json");
         if words == KILLED[1] {
@@ -99,7 +99,8 @@ impl Corrected {
         is_corrected
     }
 
-    /// Asserts that everything that others keep means what it meant, or says that the history was corrected.
+    /// Asserts that citations, notes, logs and mirrors mean the same as before, or report that the history was
+    /// corrected.
     pub fn assert_means_the_same(&self, is_corrected: bool) {
         self.succeeds("verify");
         let checked = self.succeeds("check citations.txt");
@@ -110,7 +111,7 @@ impl Corrected {
         assert!(annotated.contains("\"note\":\"first\""), "{annotated}");
         assert_eq!(annotated.contains("\"note\":\"wrong\""), !is_corrected, "{annotated}");
         if !self.succeeds("dataset list --json").contains("\"TYPO\"") {
-            // The site had it, without a change.
+            // The site contained the dataset, without a change.
             let output = self.run("publish www");
             let printed = String::from_utf8(output.stderr).unwrap();
             let deleted = "if `dataset remove` removed it, delete \"www/datasets/TYPO\"";
@@ -120,7 +121,7 @@ impl Corrected {
                 std::fs::remove_dir_all(self.directory.join("www/datasets/TYPO")).unwrap();
             }
         }
-        // The log was signed before, and goes on.
+        // The log was signed before, and continues.
         for words in
             ["publish www", "verify www", "proof sign --key us.key", "publish www", "verify www"]
         {
@@ -131,14 +132,14 @@ impl Corrected {
             let output = self.run(compare);
             assert_eq!(output.status.code(), Some(1), "{output:?}");
             let printed = String::from_utf8(output.stdout).unwrap();
-            // An archive that was copied has another address, of which the mirror has read nothing.
+            // A copied archive has another address, from which the mirror has read nothing.
             assert!(printed.contains("\nstale: ") || printed.contains("\ndiverged\n"), "{printed}");
         } else {
             self.succeeds(compare);
         }
     }
 
-    /// Runs the command again: what a killed one has not done is done now, and nothing is done twice.
+    /// Runs the command again: it does what the killed one has not done, and nothing twice.
     pub fn again(&self, words: &str, was_done: bool) {
         if was_done {
             let refused = self.fails(words, 2);

@@ -1,4 +1,4 @@
-//! What guards refuse, and how one insists, on a registry of either kind.
+//! What guards reject, and how to insist, on a registry of either kind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ pub struct Archive {
     _server: Box<dyn std::any::Any>,
 }
 
-/// How a command ended, and what it printed.
+/// The exit status of a command, and its output.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub status: Option<i32>,
@@ -25,7 +25,7 @@ pub(super) struct Ended {
     pub stderr: String,
 }
 
-/// A refusal of a guard.
+/// The error of a guard.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub kind: String,
@@ -42,7 +42,7 @@ impl Refusal {
 }
 
 impl Archive {
-    /// On a registry: a path or an address, and what must stay until the end.
+    /// Creates an archive with this registry, a path or an address. `server` is kept until the end.
     pub fn new(registry: impl Into<String>, server: impl std::any::Any) -> Self {
         let (directory, registry) = (harness::directory(), registry.into());
         let archive = Archive { directory, registry, _server: Box::new(server) };
@@ -74,7 +74,7 @@ impl Archive {
         std::fs::write(self.directory.path().join(name), text).unwrap();
     }
 
-    /// Runs a line of the shell, in which `accession` is the program on the registry.
+    /// Runs a line of the shell. `accession` is the program with this registry.
     pub(super) fn run(&self, line: &str) -> Ended {
         ended(self.start(line))
     }
@@ -92,7 +92,7 @@ impl Archive {
         shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// The registry, by another clock than that of the program.
+    /// The registry, with a different clock from that of the program.
     fn open(&self, now: Timestamp) -> Registry {
         let path = match self.registry.contains("://") {
             true => PathBuf::from(&self.registry),
@@ -152,8 +152,8 @@ pub(super) fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Each guard refuses with its kind and status 3, and changes nothing; the command that it prints makes exactly the
-/// change that it names, and no other one.
+/// Each guard rejects with its kind and status 3, and changes nothing. The command that it prints makes exactly
+/// the change that it names.
 pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archive: &Archive) {
     for (number, (before, command, kind, others)) in [
         (&[][..], "sync D few.txt", "too-many-deletions", "sync D others.txt"),
@@ -213,10 +213,10 @@ pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archiv
         assert_eq!(refusal.kind, kind, "{command}: {refusal:?}");
         assert!(refusal.message.matches("\", \"").count() <= 2, "{refusal:?}");
         assert_eq!(state(), held, "{command}");
-        // A rehearsal is refused in the same way.
+        // A dry run is rejected in the same way.
         assert_eq!(archive.refused(&named(&format!("{command} --dry-run"))).expect, refusal.expect);
         let insisting = refusal.commands()[0];
-        // The set is that of this listing only.
+        // The expected set is that of this listing only.
         let other = archive.error(&format!("{} --expect {}", named(others), refusal.expect), 2);
         assert_eq!(other["kind"], "not-as-expected", "{command}: {other}");
         let message = other["message"].as_str().unwrap();
@@ -240,8 +240,8 @@ pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archiv
     }
 }
 
-/// A name that differs from another one only by case and separators is created by `dataset create` alone: an expected
-/// set does not say that the name is right.
+/// Only `dataset create` creates a dataset whose name differs from another one only by case and separators. An
+/// expected set does not mean that the name is right.
 pub fn a_similar_name_is_created_by_dataset_create_alone(archive: &Archive) {
     archive.dataset("NAMED-x");
     archive.run("mkdir named; cp all.txt named/2001-01-02.txt");
@@ -270,12 +270,12 @@ pub fn a_similar_name_is_created_by_dataset_create_alone(archive: &Archive) {
     archive.succeeds("accession dataset create named_X");
     archive.succeeds(commands[0]);
     assert_eq!(archive.state("named_X").0, held);
-    // It is no longer a new name.
+    // The name is no longer new.
     archive.succeeds(commands[0]);
 }
 
-/// A clock that is years ahead of everything recorded stops each command that changes a dataset, until a change is
-/// made as expected.
+/// If the clock is years ahead of every recorded time, each command that changes a dataset is rejected, until a
+/// change is made with its expected set.
 pub fn a_clock_years_ahead_stops_each_change(archive: &Archive) {
     let registry = archive.open("2001-02-01T00:00:00Z".parse().unwrap());
     let ids: Vec<String> = (0..40).map(|n| format!("G{n:04}.nc")).collect();
@@ -305,7 +305,7 @@ pub fn a_clock_years_ahead_stops_each_change(archive: &Archive) {
         assert_eq!(refusal.commands(), [&insisting], "{refusal:?}");
         let other =
             archive.error(&format!("{command} --expect {}", "DI:".to_owned() + &"0".repeat(32)), 2);
-        // The dated listing that is first is refused, whichever set is expected of it.
+        // The first dated listing is rejected, whichever set is expected.
         let kinds = ["not-as-expected", "clock-ahead"];
         assert!(kinds.contains(&other["kind"].as_str().unwrap()), "{command}: {other}");
         assert_eq!(archive.state("CLOCK"), held, "{command}");
@@ -313,11 +313,11 @@ pub fn a_clock_years_ahead_stops_each_change(archive: &Archive) {
     }
     archive.succeeds(&last);
     assert_eq!(archive.state("CLOCK").2, 2);
-    // A change has shown that the clock is right.
+    // A change has confirmed that the clock is right.
     archive.succeeds("accession sync CLOCK all.txt");
 }
 
-/// Ids that are typed are meant, and `--expect` is a condition where no guard refuses.
+/// Typed ids are not guarded. If no guard rejects a change, `--expect` is a condition.
 pub fn typed_ids_are_not_guarded_and_an_expected_set_is_a_condition(archive: &Archive) {
     archive.dataset("TYPED");
     let typed = (0..30).map(|n| format!(" --id G{n:04}.nc")).collect::<String>();
@@ -338,8 +338,8 @@ pub fn typed_ids_are_not_guarded_and_an_expected_set_is_a_condition(archive: &Ar
     assert_eq!(archive.state("TYPED").0, expect);
 }
 
-/// After a second refusal in a row the hint names the limit that lasts, and `status` shows refusals until a listing
-/// is accepted; a mistake in the command is none.
+/// After a second rejection in a row, the hint names the permanent limit. `status` shows rejections until a
+/// listing is accepted. A mistake in the command is not a rejection.
 pub fn a_second_refusal_names_the_limit_that_lasts(archive: &Archive) {
     archive.dataset("AGAIN");
     assert_eq!(archive.error("accession sync AGAIN nowhere.txt", 2)["kind"], "io");
@@ -368,8 +368,8 @@ pub fn a_second_refusal_names_the_limit_that_lasts(archive: &Archive) {
     }
 }
 
-/// A pull follows the primary without limits, unless the mirror has its own; a mirror that diverged is changed only
-/// into the expected set.
+/// A pull follows the primary without limits, unless the mirror has its own. A mirror that diverged is changed
+/// only to the expected set.
 pub fn a_pull_has_the_limits_of_the_mirror_and_changes_a_diverged_one_only_as_expected(
     archive: &Archive,
 ) {
@@ -408,7 +408,7 @@ pub fn a_pull_has_the_limits_of_the_mirror_and_changes_a_diverged_one_only_as_ex
     archive.succeeds(command);
 }
 
-/// A mirror keeps the contents that it knows from elsewhere until the primary's are expected.
+/// A mirror keeps contents that it recorded itself until those of the primary are expected.
 pub fn a_pull_takes_other_contents_only_as_expected(archive: &Archive) {
     archive.succeeds("accession sync SUMS sums.sha256 --create --at 2001-01-02");
     archive.succeeds("accession sync OWN other-sums.sha256 --create --at 2001-01-02");
@@ -424,7 +424,7 @@ pub fn a_pull_takes_other_contents_only_as_expected(archive: &Archive) {
     archive.succeeds(command);
 }
 
-/// What is refused, as one test for each.
+/// Defines one test for each of these functions.
 macro_rules! on {
     ($archive:expr) => {
         on!($archive;

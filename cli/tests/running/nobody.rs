@@ -1,4 +1,4 @@
-//! The program as it is run by a user who owns nothing, since root may write everywhere.
+//! Runs the program as a user who owns nothing, since root may write everywhere.
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;

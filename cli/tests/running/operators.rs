@@ -1,10 +1,11 @@
-//! Two operators of one dataset, each of whom expects a set, on a registry of either kind.
+//! Two operators of one dataset, each with an expected set, on a registry of either kind.
 
 use serde_json::Value;
 
 use super::guards::Archive;
 
-/// Of two operators who expect different sets one is refused, and so is an operator after another writer.
+/// If two operators expect different sets, one is rejected. An operator is also rejected after another writer's
+/// change.
 pub fn who_expects_another_set_than_the_present_result_is_refused(archive: &Archive) {
     archive.dataset("TWO");
     let first = archive.refused("accession sync TWO few.txt");
@@ -12,7 +13,7 @@ pub fn who_expects_another_set_than_the_present_result_is_refused(archive: &Arch
     assert_ne!(first.expect, second.expect);
     let delete = archive.refused("accession delete TWO gone.txt");
     archive.succeeds(first.commands()[0]);
-    // A listing states the whole set: it can still follow, and is told what it replaces.
+    // A listing defines the whole set, so it can still follow. The report names what it replaces.
     let told = archive.succeeds(second.commands()[0]);
     assert!(told.contains("TWO: 1 added, holds 11"), "{told}");
     assert_eq!(archive.state("TWO").0, second.expect);
@@ -31,9 +32,9 @@ pub fn who_expects_another_set_than_the_present_result_is_refused(archive: &Arch
     assert_eq!(archive.state("WRITER").0, again.expect);
 }
 
-/// Of two operators who change a dataset at the same time, the second is refused with the set that would result, if
-/// that is another one than was expected. A whole listing leads to the same set from any other: what it replaces is
-/// reported, as the guard would have refused it.
+/// If two operators change a dataset at the same time, the second is rejected if the resulting set is not the
+/// expected one. The error names the resulting set. A whole listing always results in its own set, so it
+/// succeeds. It reports what it replaces, like the guard.
 pub fn two_operators_at_once_lose_nothing_without_being_told(archive: &Archive) {
     const EMPTY: &str = "DI:d41d8cd98f00b204e9800998ecf8427e";
     for round in 0..3 {

@@ -14,7 +14,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The command that serves a registry: on any free port, unless the options say where.
+    /// The command that serves a registry, on any free port unless the options name an address.
     pub fn command(registry: &Path, options: &[&str]) -> Command {
         let mut command = Command::new(program());
         command.arg("--registry").arg(registry).arg("serve").args(options).stderr(Stdio::null());
@@ -24,7 +24,7 @@ impl Serving {
         command
     }
 
-    /// Runs a command that serves. If it does not, the error is its exit status.
+    /// Runs a command that serves. If it ends instead, the error is its exit status.
     pub fn of(command: &mut Command) -> Result<Self, Option<i32>> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

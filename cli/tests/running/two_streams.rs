@@ -1,16 +1,16 @@
-//! What a command writes to its two streams, in the order of both.
+//! The output of a command on its two streams, in the order of writing.
 //!
-//! Two pipes lose the order, and one pipe for both loses which is which. Here each stream is a socket
-//! with a name of its own, and both send to a third: it queues each write with the name of its sender.
+//! Two pipes lose the order. One pipe for both loses which stream was written. Here each stream is a socket
+//! with its own name, and both send to a third, which queues each write with the name of its sender.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What a command wrote, and how it ended.
+/// The output of a command, and its exit status.
 pub struct TwoStreams {
-    /// Each write: is it to stderr, and its bytes.
+    /// Each write: whether it is to stderr, and its bytes.
     writes: Vec<(bool, Vec<u8>)>,
     pub status: ExitStatus,
 }
@@ -36,7 +36,7 @@ impl TwoStreams {
     }
 }
 
-/// Runs a command to its end. What processes write that it left behind is not waited for.
+/// Runs a command to its end. The output of processes that it leaves behind is not waited for.
 pub fn two_streams(command: &mut Command) -> TwoStreams {
     let sockets = harness::directory();
     let received = sockets.path().join("received");
@@ -52,7 +52,7 @@ pub fn two_streams(command: &mut Command) -> TwoStreams {
     let mut child = command.spawn().unwrap();
     let waiting = std::thread::spawn(move || {
         let status = child.wait().unwrap();
-        // It arrives after all that the command has written.
+        // This arrives after everything that the command has written.
         end.send(&[]).unwrap();
         status
     });

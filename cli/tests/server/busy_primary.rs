@@ -1,4 +1,4 @@
-//! A server whose registry is changed while a mirror reads it: between any two requests of one pull.
+//! The registry of a server changes while a mirror reads it, between any two requests of a pull.
 
 use accession::mirror::PullOptions;
 
@@ -17,11 +17,11 @@ fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
         if number == requests {
             break;
         }
-        // The mirror went its own way, so that the head and the log are needed.
+        // The mirror diverged, so both the head and the log are needed.
         let here = held(&world.mirror, "MIRROR");
         let gone = [here.first().unwrap().as_str(), here.last().unwrap().as_str()];
         step(&world.mirror, "MIRROR", 100 + 10 * number, ["0.own"], gone);
-        // Its operator has seen what a pull would change, and expects it.
+        // The operator of the mirror has seen what a pull would change, and expects it.
         let (mirror, primary) = (name("MIRROR"), world.primary());
         let options = PullOptions::new().at(second(101 + 10 * number));
         let expect = world.mirror.pull(&mirror, &primary, options.dry_run(true)).unwrap().expect;

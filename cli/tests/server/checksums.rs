@@ -1,4 +1,4 @@
-//! The checksums of the files of a set, as readers verify them, and what the pages say of them.
+//! The checksums of the files of a set, as readers verify them, and as the pages show them.
 
 use std::process::Command;
 
@@ -53,7 +53,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
         latest.unwrap().digest
     };
     let before = digest();
-    // The identifier of a subset means the latest set, too, and each digest leads to its own.
+    // The identifier of a subset means its latest contents, too. Each digest leads to its own contents.
     let later = cite();
     let of_part = format!("/DI:{}", part.identifier());
     let line = format!("A\tsha-256:{}\n", "01".repeat(32));
@@ -86,7 +86,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let early = served.get(&format!("{list}?at=1999-01-01"));
     assert!(early.status == 404 && early.text().contains("\"hint\":null"), "{}", early.text());
     assert!(served.get(address.trim_end_matches("/checksums")).text().contains(&first[..19]));
-    // The digest leads to the instance, and the pages say what a change states of files.
+    // The digest leads to the instance, and the pages show how a change affects the records of files.
     let leads = served.get(&format!("/{}", &before.to_string()[..19]));
     assert_eq!((leads.status, leads.header("location").starts_with("/datasets/US@")), (303, true));
     let unknown = served.get("/sha256:000000000000");
@@ -151,17 +151,17 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     assert_eq!(served.get(&format!("{address}?algorithm=sha-512")).status, 404);
     assert_eq!(served.get(&format!("{address}?algorithm=-")).status, 400);
 
-    // It can change: another record shows in the next response.
+    // The list can change: a new record shows in the next response.
     let tag = listed.header("etag").to_owned();
     let unchanged = served.ask(hyper::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!(unchanged.status, 304);
-    // Whoever has anything has what exists, and nothing else.
+    // `*` matches what exists, and nothing else.
     for (algorithm, status) in [("", 304), ("?algorithm=md5", 304), ("?algorithm=sha-512", 404)] {
         let any = format!("{address}{algorithm}");
         let any = served.ask(hyper::Method::GET, &any, &[("if-none-match", "*")], "");
         assert_eq!(any.status, status, "{algorithm}");
     }
-    // What its records or its algorithm do not have is no condition.
+    // The ETag does not match another algorithm or other records.
     let other = format!("{address}?algorithm=md5");
     let other = served.ask(hyper::Method::GET, &other, &[("if-none-match", &tag)], "");
     assert_eq!(other.status, 200);
@@ -184,7 +184,8 @@ fn contents_that_differ_are_named() {
     assert!(ambiguous.text().contains("US") && ambiguous.text().contains("THEM"));
     let one = served.get(&format!("{address}?dataset=THEM"));
     assert_eq!(one.text(), format!("{}  A\n", "02".repeat(32)));
-    // Both hold the same now. The identifier was held with other contents before, so a digest names which.
+    // Both hold the same now. The identifier was held with different contents before, so a digest must select
+    // them.
     add(&served, "US", "A", "A", Algorithm::Sha256, 2);
     assert_eq!(served.get(&address).status, 409);
     let digest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
@@ -241,7 +242,7 @@ fn pages_say_how_files_are_checked_and_what_checks_found() {
         assert!(page.contains("1 file not as recorded"), "{page}");
     }
     assert!(served.get("/metrics").text().contains(&format!("{metric} 1\n")));
-    // The program is that of the checksums that there are.
+    // The suggested program matches the algorithm of the checksums.
     add(&served, "THEM", "A", "A", Algorithm::Md5, 1);
     let page = served.page("/datasets/THEM/");
     assert!(page.contains("?algorithm=md5") && page.contains("md5sum -c --quiet"), "{page}");
@@ -279,14 +280,14 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert!(lines.header("link").contains("after=B+1"), "{}", lines.header("link"));
     assert_eq!(served.get(&format!("{address}?select=C")).text(), "https://data.example/C?x\n");
 
-    // They can change.
+    // The addresses can change.
     let asked =
         |tag: &str| served.ask(hyper::Method::GET, &address, &[("if-none-match", tag)], "").status;
     let tag = listed.header("etag").to_owned();
     assert_eq!(asked(&tag), 304);
     edit("https://other.example/{granule}");
     assert_eq!(asked(&tag), 200);
-    // They are those of the dataset that held the set first.
+    // They are the addresses of the dataset that first held the set.
     served.change("THEM", "2001-02-02T00:00:00Z", &["../A", "B 1", "C"], &[]);
     assert_eq!(served.get(&address).status, 200);
     assert_eq!(served.get(&format!("{address}?dataset=THEM")).status, 404);

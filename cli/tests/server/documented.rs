@@ -1,4 +1,4 @@
-//! The calls in `docs/reference/http.md` work, and there is one of each address.
+//! The calls in `docs/reference/http.md` work, and each address has one.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use harness::values::name;
 /// The server of the examples.
 const EXAMPLE: &str = "https://registry.archive.example";
 
-/// What the examples have in the places of what the table of addresses names.
+/// The placeholders in the table of addresses, and their values in the examples.
 const PLACES: [(&str, &str); 9] = [
     ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
     ("NAME", "US.FOOL2.002"),
@@ -77,7 +77,7 @@ fn every_documented_address_has_a_call_that_works() {
             1,
         );
         let output = Command::new("sh").args(["-c", &here]).output().unwrap();
-        // No subset was cited.
+        // No subset was cited, so this response is empty.
         let has_body = !output.stdout.is_empty() || call.contains("/subsets.jsonl");
         assert!(output.status.success() && has_body, "{call}: {output:?}");
     }

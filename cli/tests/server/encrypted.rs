@@ -1,4 +1,4 @@
-//! Mirrors that read a server over TLS, and through a proxy, with the program as it is installed.
+//! Mirrors that read a server over TLS and through a proxy, with the installed program.
 
 use harness::values::clock;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use harness::authority::{Authority, Validity};
 use harness::connect_proxy::{Asked, ConnectProxy};
 use harness::values::step;
 
-/// A primary, the program that serves it, and an authority.
+/// A primary, the program that serves it, and a certificate authority.
 struct World {
     directory: tempfile::TempDir,
     serving: Serving,
     authority: Authority,
 }
 
-/// What a command printed.
+/// The output of a command.
 struct Printed {
     status: i32,
     text: String,
@@ -38,7 +38,7 @@ impl World {
         World { directory, serving, authority }
     }
 
-    /// The address of a server in front of the primary.
+    /// Starts a TLS server in front of the primary, and returns its address.
     fn front(&self, host: &str, validity: Validity) -> String {
         self.authority.front(&self.serving.address, host, validity)
     }
@@ -62,8 +62,8 @@ impl World {
         Printed { status: output.status.code().unwrap(), text }
     }
 
-    /// Asserts that a pull is refused with an error of a kind, which has these words, and that no
-    /// registry was made.
+    /// Asserts that a pull fails with an error of this kind and with these words, and that no registry was
+    /// created.
     fn assert_refused(&self, printed: &Printed, kind: &str, words: &[&str]) {
         assert_eq!(printed.status, 2, "{}", printed.text);
         assert!(printed.text.contains(&format!("\"kind\":\"{kind}\"")), "{}", printed.text);
@@ -73,7 +73,7 @@ impl World {
         assert!(!self.mirror().exists());
     }
 
-    /// Asserts that a pull succeeded, and removes what was pulled.
+    /// Asserts that a pull succeeded, and removes the mirror.
     fn assert_pulled(&self, printed: &Printed) {
         assert_eq!(printed.status, 0, "{}", printed.text);
         assert!(printed.text.contains("\"holds\":2") || printed.text.contains("\"granules\":2"));
@@ -94,11 +94,11 @@ fn a_certificate_of_a_private_authority_is_accepted_with_its_file_only() {
         world.assert_refused(&printed, "certificate", &words);
     }
     world.assert_pulled(&world.pull(&root, CA, &[]));
-    // The authorities of the system do not count then, nor does that of somebody else.
+    // The system's authorities do not count then, nor does another authority.
     std::fs::write(world.directory.path().join("other.pem"), Authority::new().pem()).unwrap();
     let printed = world.pull(&root, &["--ca-file", "other.pem"], &[]);
     world.assert_refused(&printed, "certificate", &[&head]);
-    // A file may have several, and other text between.
+    // A file may contain several certificates, with other text between them.
     let both = format!("# ours\n{}\n{}", Authority::new().pem(), world.authority.pem());
     std::fs::write(world.directory.path().join("both.pem"), both).unwrap();
     world.assert_pulled(&world.pull(&root, &["--ca-file", "both.pem"], &[]));
@@ -127,14 +127,14 @@ fn a_server_without_tls_is_not_read_as_one_with_it() {
     let root = format!("https://{}", world.serving.address);
     let printed = world.pull(&root, CA, &[]);
     world.assert_refused(&printed, "unreachable", &["the server does not use TLS on this port"]);
-    // The other way round.
+    // The reverse: a server with TLS, read without it.
     let root = format!("http://{}", world.front("127.0.0.1", Validity::Now));
     let printed = world.pull(&root, &["--timeout", "1"], &[]);
     assert_eq!(printed.status, 2, "{}", printed.text);
     assert!(!world.mirror().exists());
 }
 
-/// The only way to a host that does not exist is the proxy.
+/// This host does not exist, so only the proxy leads to it.
 const ARCHIVE: &str = "https://archive.invalid";
 
 #[test]
@@ -150,11 +150,11 @@ fn the_proxy_of_the_environment_is_used_in_each_spelling() {
             assert_eq!((asked.target.as_str(), asked.credentials), ("archive.invalid:443", None));
         }
     }
-    // Without the scheme, too.
+    // The address of the proxy may lack its scheme.
     world.assert_pulled(&world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &proxy.address)]));
     proxy.asked();
-    // Not one for other hosts. A host that is not found is looked up again and again, so this is done
-    // side by side.
+    // A proxy for other hosts is not used. A host that is not found is looked up several times, so the cases
+    // run in parallel.
     let environments = [
         &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "archive.invalid")][..],
         &[("HTTPS_PROXY", value.as_str()), ("no_proxy", "other.invalid,.invalid")],
@@ -209,7 +209,7 @@ fn an_address_that_is_not_encrypted_may_have_a_proxy_and_this_machine_has_none()
     assert_eq!(proxy.asked(), []);
     world.assert_pulled(&world.pull("http://archive.invalid", &["--insecure"], &environment));
     assert_eq!(proxy.asked()[0].target, "archive.invalid:80");
-    // What need not be encrypted because it stays here does not go to a proxy elsewhere.
+    // Requests to this machine need no encryption, and do not go to a proxy elsewhere.
     let root = format!("http://{}", world.serving.address);
     world.assert_pulled(&world.pull(&root, &[], &environment));
     assert_eq!(proxy.asked(), []);
@@ -231,10 +231,10 @@ fn credentials_go_to_the_proxy_and_into_no_message() {
     assert!(proxy.asked().iter().all(|it| *it == asked));
 
     let named = format!("through the proxy {}: ", proxy.address);
-    // Nobody listens at this address: the other servers of these tests are at 127.0.0.1.
+    // No process listens at this address: the other servers of these tests are at 127.0.0.1.
     let gone = proxy.address.replace("127.0.0.1", "127.0.0.2");
     let gone_named = format!("through the proxy {gone}: ");
-    // What is repeated waits in between, so this is done side by side.
+    // Repeated requests wait in between, so the cases run in parallel.
     let cases = [
         (with("user:wr0ng"), "unreachable", [ARCHIVE, &named, "responded 407"]),
         (format!("http://{}", proxy.address), "unreachable", [ARCHIVE, &named, "responded 407"]),

@@ -25,7 +25,7 @@ fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
         command.arg("--registry").arg(&path);
         write.make(command);
         let after = ask_all(&served);
-        // A new router sends the same, with the same ETags: they are made of the bytes.
+        // A new router sends the same responses with the same ETags, since ETags are computed from the bytes.
         assert!(after == ask_all(&served.again()), "{:?}", write.arguments);
         assert!(!write.is_shown || after != before, "{:?}", write.arguments);
         before = after;

@@ -34,7 +34,7 @@ impl World {
         World { directory, us, _serving: serving, proxy, mirror }
     }
 
-    /// The primary at its address, which is read without waiting before a request is repeated.
+    /// The primary at its address. A request is repeated without waiting.
     pub fn primary(&self) -> Primary {
         let primary: Primary =
             format!("http://{}/datasets/US/", self.proxy.address).parse().unwrap();
@@ -55,7 +55,7 @@ impl World {
         policy.pull(&self.mirror, &name("MIRROR"), primary, options)
     }
 
-    /// Compares the mirror with its primary, and remembers that.
+    /// Compares the mirror with its primary, and records the comparison.
     pub fn compare(&self) -> MirrorStatus {
         let comparison = self.mirror.compare_mirror(&name("MIRROR"), &self.primary()).unwrap();
         let compared = comparison.finish().unwrap();

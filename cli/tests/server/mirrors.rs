@@ -8,8 +8,7 @@ use harness::values::clock;
 use crate::mirror_world::{World, held};
 use harness::values::{name, step};
 
-/// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
-/// mirror has read was of the first.
+/// At the primary, a withdrawn dataset gave its name to another one. The mirror had read the withdrawn one.
 #[test]
 fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset() {
     let world = World::new();
@@ -22,7 +21,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     assert!(pulled.is_identical() && pulled.primary_renamed == Some(name("WRONG")));
     world.us.withdraw_dataset(&name("WRONG"), "the name was wrong").unwrap();
     step(&world.us, "US", 1, ["A", "C"], []);
-    // The mirror is opened again, as each night.
+    // The mirror is opened again, as in each nightly run.
     let world = World { mirror: Registry::open(&path, clock()).unwrap(), ..world };
     let pulled = world.pull(2, PullPolicy::Follow);
     assert_eq!(pulled.before.status, MirrorStatus::Rewritten);

@@ -1,5 +1,4 @@
-//! A primary that was restored from an older backup: its mirrors refuse it every night, until someone
-//! acts.
+//! A primary that was restored from an older backup: its mirrors reject it every night, until an operator acts.
 
 use harness::pulls::PullPolicy;
 use harness::values::clock;
@@ -14,7 +13,7 @@ use crate::mirror_world::{World, held};
 use crate::running::program::program;
 use harness::values::{name, step};
 
-/// A mirror of A, B and C, whose primary is then restored from a backup with A and B.
+/// A mirror of A, B and C. Its primary is then restored from a backup with A and B.
 fn restored() -> World {
     let world = World::new();
     step(&world.us, "US", 0, ["A", "B"], []);
@@ -32,7 +31,7 @@ fn restored() -> World {
     world
 }
 
-/// When the mirror was last identical.
+/// The time at which the mirror was last identical.
 fn last_identical(world: &World) -> Option<Timestamp> {
     let sources = world.mirror.snapshot().unwrap().mirror_sources(&name("MIRROR")).unwrap();
     sources[0].identical
@@ -50,7 +49,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
         assert_eq!(last_identical(&world), identical, "it was not identical since");
     };
     (1..4).for_each(|at| night(at, MirrorStatus::Stale));
-    // It goes on another way.
+    // The primary continues with different changes.
     let us = Registry::open(world.directory.path().join("accession.db"), clock()).unwrap();
     step(&us, "US", 9, ["X", "Y", "Z"], []);
     (4..7).for_each(|at| night(at, MirrorStatus::Rewritten));
@@ -58,7 +57,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     assert!(world.pull(10, PullPolicy::Reset).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
     assert_eq!(world.compare(), MirrorStatus::Identical);
-    // From now on, only the head is read.
+    // From here, only the head is read.
     for (at, compares) in [(11, false), (12, true), (13, false)] {
         world.proxy.served();
         match compares {
@@ -68,7 +67,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
         let served = world.proxy.served();
         assert_eq!((served.len(), served[0].1 < 2_000), (1, true), "{at}: {served:?}");
     }
-    // What the mirror holds now is another set.
+    // The mirror now holds a different set.
     step(&world.mirror, "MIRROR", 20, ["own"], []);
     assert_eq!(world.pull(21, PullPolicy::Follow).before.status, MirrorStatus::Ahead);
 }
@@ -123,7 +122,7 @@ fn a_request_that_is_repeated_is_reported_with_verbose() {
 fn a_server_says_for_how_long_a_mirror_waits() {
     let world = World::new();
     step(&world.us, "US", 0, ["A"], []);
-    // A temporary condition is waited for, as before.
+    // A temporary condition is still waited for.
     let mut left = 2;
     world.proxy.misbehave(move |reply| {
         if left > 0 {

@@ -1,5 +1,5 @@
-//! Connections over real sockets, to the program as it is run. No test asserts how long something takes:
-//! each waits for an end that must come.
+//! Connections over real sockets to the program as users run it. No test asserts a duration: each waits for an
+//! end that must come.
 
 use harness::values::clock;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ pub fn serve(registry: &Path, options: &[&str]) -> Serving {
     Serving::of(&mut Serving::command(registry, options)).unwrap()
 }
 
-/// The program, serving a registry with one dataset of many granules.
+/// The program serving a registry with one dataset of many granules.
 pub struct Server {
     serving: Serving,
     directory: tempfile::TempDir,
@@ -29,7 +29,7 @@ impl Server {
         Server::start_with(granules, "a-granule-with-a-name-of-usual-length-", options)
     }
 
-    /// The same with another beginning of the ids.
+    /// The same, with another prefix of the ids.
     pub fn start_with(granules: usize, beginning: &str, options: &[&str]) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
@@ -45,12 +45,12 @@ impl Server {
         TcpStream::connect(&self.serving.address).unwrap()
     }
 
-    /// A whole response on a connection of its own.
+    /// A whole response on a new connection.
     pub fn get(&self, path: &str) -> String {
         String::from_utf8_lossy(&self.get_with(path, "")).into_owned()
     }
 
-    /// What a connection of its own has sent when it ends, with headers of the request.
+    /// All data from a new connection until its end, for a request with these headers.
     pub fn get_with(&self, path: &str, headers: &str) -> Vec<u8> {
         read_to_its_end(self.ask(path, &format!("{headers}connection: close\r\n")))
     }
@@ -67,14 +67,14 @@ impl Server {
         format!("/DI:{}/granules", self.identifier)
     }
 
-    /// A connection that has the beginning of the list.
+    /// A connection that has received the beginning of the list.
     fn begun(&self) -> TcpStream {
         let mut reader = self.ask(&self.list(), "");
         reader.read_exact(&mut [0; 100]).unwrap();
         reader
     }
 
-    /// Changes the registry behind the server's back.
+    /// Changes the registry directly in its file.
     pub fn damage(&self, sql: &str) {
         let path = self.directory.path().join("accession.db");
         assert!(rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap() > 0);
@@ -84,7 +84,7 @@ impl Server {
         kill_process(Pid::from_child(&self.serving.child), signal).unwrap();
     }
 
-    /// The processor time of the process up to now, in ticks of the system.
+    /// The processor time of the process so far, in ticks of the system.
     pub fn ticks(&self) -> u64 {
         let stat =
             std::fs::read_to_string(format!("/proc/{}/stat", self.serving.child.id())).unwrap();
@@ -92,7 +92,7 @@ impl Server {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// The memory of the process now, in kB.
+    /// The present memory of the process, in kB.
     pub fn memory_kb(&self, field: &str) -> u64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.serving.child.id())).unwrap();
@@ -104,7 +104,7 @@ impl Server {
 /// Reads until the other side closes the connection.
 pub fn read_to_its_end(mut stream: TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
-    // A reset is an end too.
+    // A reset is also an end.
     let _ = stream.read_to_end(&mut read);
     read
 }
@@ -117,7 +117,7 @@ fn a_connection_that_sends_nothing_or_half_a_head_is_closed() {
     half.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx-more: ").unwrap();
     let mut kept = server.connect();
     kept.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    // All three end without anything from this side; the kept-alive one after its response.
+    // The server ends all three without further data from this side, the kept-alive one after its response.
     let ends: Vec<Vec<u8>> = [idle, half, kept].into_iter().map(read_to_its_end).collect();
     assert!(ends[0].is_empty());
     assert!(!String::from_utf8_lossy(&ends[1]).contains("200 OK"));
@@ -158,7 +158,7 @@ fn clients_that_go_away_leave_nothing_behind() {
     (0..40).for_each(|_| drop(server.begun()));
     let whole = server.get(&server.list());
     assert_eq!(whole.matches("a-granule").count(), 50_000);
-    // Connections end on threads of their own: the last of them may still be counted.
+    // Connections end on other threads, so the last ones may still be counted.
     let open = || {
         let metrics = server.get("/metrics");
         let line = metrics
@@ -180,9 +180,9 @@ fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
     let idle = server.memory_kb("VmRSS");
     let ask = |_| server.ask(&server.list(), "connection: close\r\n");
     let mut readers: Vec<TcpStream> = (0..100).map(ask).collect();
-    // Each has read the beginning, so all of them are being answered.
+    // Each has read the beginning, so responses to all of them are in progress.
     readers.iter_mut().for_each(|reader| reader.read_exact(&mut [0; 100]).unwrap());
-    // Somebody else truncates the write-ahead log, which no open transaction allows.
+    // Another process truncates the write-ahead log, which is impossible while a transaction is open.
     let path = server.directory.path().join("accession.db");
     let writer = rusqlite::Connection::open(path).unwrap();
     writer.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
@@ -191,7 +191,7 @@ fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
     assert_eq!(busy, 0, "a slow reader holds a transaction");
     let peak = server.memory_kb("VmHWM");
     assert!(peak < idle + 64 * 1_024, "{idle} kB when idle, {peak} kB at most");
-    // What they read later is whole.
+    // The remaining data is complete.
     let rest = read_to_its_end(readers.swap_remove(0));
     assert_eq!(String::from_utf8_lossy(&rest).matches("-00199999\n").count(), 1);
 }
@@ -217,7 +217,7 @@ fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
     assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
 }
 
-/// HTTP/1.0 has no chunks: a list that broke off would look complete.
+/// HTTP/1.0 has no chunks, so an incomplete list would look complete.
 #[test]
 fn no_list_is_streamed_over_http_1_0() {
     let server = Server::start(10_000, &[]);

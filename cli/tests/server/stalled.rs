@@ -1,5 +1,5 @@
-//! Clients that stall, hang up, or search for what is not there. No test asserts how long something
-//! takes: each waits for an end that must come, or for one that comes before another.
+//! Clients that stall, hang up, or search for something missing. No test asserts a duration: each waits for an
+//! end that must come, or for one that comes before another.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::sockets::{Server, read_to_its_end};
 
-/// Whether the server responds to a request in the end. On a busy machine it may respond with 503 first.
+/// Whether the server finally responds to a request. On a busy machine it may respond with 503 first.
 fn is_answered(server: &Server, path: &str) -> bool {
     let mut responses = (0..20).map(|_| server.get(path));
     let last = responses.find(|response| !response.starts_with("HTTP/1.1 503"));
     last.is_some_and(|response| response.starts_with("HTTP/1.1 200"))
 }
 
-/// Requests beyond the limit wait until others end. A probe does not.
+/// Requests beyond the limit wait until others end. A health probe does not wait.
 #[test]
 fn a_request_beyond_the_limit_waits_until_a_connection_ends_and_a_probe_does_not() {
     let server = Server::start(200_000, &["--max-connections", "2"]);
@@ -53,7 +53,7 @@ fn a_body_that_is_late_or_broken_is_said_to_be_so() {
     assert!(broken.starts_with("HTTP/1.1 400") && broken.contains("not complete"), "{broken}");
     let long = format!("{:x}\r\n{}\r\n0\r\n\r\n", 300_000, "x".repeat(300_000));
     let long = String::from_utf8_lossy(&read_to_its_end(post(&long))).into_owned();
-    // The connection is closed before all of it was read, which can end it for the client, too.
+    // The connection is closed before everything was read. The client may then get no response.
     assert!(long.is_empty() || long.starts_with("HTTP/1.1 413"), "{long}");
     assert!(String::from_utf8(read_to_its_end(slow)).unwrap().starts_with("HTTP/1.1 408"));
 }
@@ -79,7 +79,7 @@ fn readers_of_a_log_that_stall_take_little_memory() {
     assert!(body(&rest) == body(&whole), "{} bytes of {}", rest.len(), whole.len());
 }
 
-/// Ids are as long as they may be, and the client wants them compressed.
+/// Ids have the maximum length, and the client requests compression.
 #[test]
 fn lists_that_nobody_reads_take_little_memory() {
     let server = Server::start_with(20_000, &"x".repeat(900), &[]);
@@ -113,13 +113,13 @@ fn work_of_clients_that_hung_up_ends_with_them() {
     let before = server.ticks();
     for number in 0..60 {
         let stream = server.ask(&search(number), "");
-        // The work has begun.
+        // The work has begun by then.
         std::thread::sleep(Duration::from_millis(10));
         drop(stream);
     }
-    // The next one gets a permit, since theirs are given back.
+    // The next request gets a permit, since the permits of the others are released.
     assert!(is_answered(&server, &search(102)));
-    // What is still done for nobody counts, too.
+    // Work that continues after its client is gone counts as well.
     let mut spent = server.ticks();
     loop {
         std::thread::sleep(Duration::from_millis(500));

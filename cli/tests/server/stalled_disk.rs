@@ -1,5 +1,5 @@
-//! The disk of the registry stalls. No test asserts how long something takes: a probe is answered while a page,
-//! which was requested before it, is not.
+//! The disk of the registry stalls. No test asserts a duration: a health probe gets a response while a page
+//! that was requested earlier does not.
 
 use harness::values::clock;
 use std::io::{ErrorKind, Read, Write};
@@ -59,7 +59,7 @@ ssize_t pread64(int fd, void *into, size_t bytes, off64_t at) {
 }
 "#;
 
-/// Compiles the shim, with the C compiler that SQLite needs, too.
+/// Compiles the shim, with the C compiler that SQLite needs as well.
 fn shim(directory: &Path) -> PathBuf {
     let (source, shim) = (directory.join("shim.c"), directory.join("shim.so"));
     std::fs::write(&source, SHIM).unwrap();
@@ -99,7 +99,7 @@ fn a_probe_does_not_wait_for_the_disk() {
     let pages: Vec<TcpStream> = (0..20).map(|_| ask(&serving, "/datasets/US/")).collect();
     for _ in 0..10 {
         let health = whole("/healthz");
-        // After some seconds, the server says that the registry does not respond.
+        // After some seconds, the server reports that the registry does not respond.
         assert!(health.starts_with(b"HTTP/1.1 200") || health.starts_with(b"HTTP/1.1 503"));
         assert!(whole("/metrics").starts_with(b"HTTP/1.1 200"));
         assert!(whole("/style.css").starts_with(b"HTTP/1.1 200"));

@@ -1,4 +1,4 @@
-//! The web's standards: typed links, JSON-LD, the OpenAPI document.
+//! Web standards: typed links, JSON-LD, the OpenAPI document.
 
 use harness::values::clock;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::site::{FIRST, SECOND, Served};
 use harness::values::name;
 
-/// The targets of a relation in a header `Link`.
+/// The targets with a relation in a `Link` header.
 fn targets(header: &str, rel: &str) -> Vec<String> {
     let links = header.split(", <");
     let wanted = format!("rel=\"{rel}\"");
@@ -22,7 +22,7 @@ fn targets(header: &str, rel: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whatever the format, a dataset and a set have their own links, and what belongs to them leads to them.
+/// In every format, a dataset and a set have their links, and what belongs to them links to them.
 #[test]
 fn every_format_has_its_links() {
     let served = Served::seed();
@@ -75,7 +75,7 @@ fn every_format_has_its_links() {
             assert_eq!(targets(&header, rel), [url(whole)], "{path} {format}: {header}");
         }
     }
-    // A page of a list leads to the next one, for browsers, too.
+    // A page of a list links to the next one, also for browsers.
     for (path, formats) in [
         ("/datasets/US.FOOL2.002/history?limit=2", "html json jsonl"),
         ("/?limit=1", "json jsonl"),
@@ -114,7 +114,7 @@ fn the_links_of_the_header_and_of_the_page_are_the_same() {
     }
 }
 
-/// The longest name is in every address of the dataset.
+/// Every address of the dataset contains the longest name.
 #[test]
 fn the_header_stays_small_with_a_hundred_creators_and_with_the_longest_name() {
     let served = Served::seed();
@@ -148,7 +148,7 @@ fn the_header_stays_small_with_a_hundred_creators_and_with_the_longest_name() {
     }
 }
 
-/// What is copied from the page and what is downloaded from it are the same citation.
+/// A citation copied from the page and one downloaded from it are the same.
 #[test]
 fn the_files_of_a_page_have_the_date_of_the_page() {
     let served = Served::seed();
@@ -272,7 +272,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
             .env("ACCESSION_RESOLVER", "https://registry.example")
             .output()
             .unwrap();
-        // The days on which they were accessed differ.
+        // Their access dates differ.
         let undated = |bytes: &[u8]| -> String {
             let text = String::from_utf8_lossy(bytes).into_owned();
             let lines = text.lines().filter(|line| {
@@ -281,7 +281,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
                     .any(|word| line.contains(word))
                     && line.contains(|character: char| character.is_alphabetic())
             });
-            // CSL-JSON is one object, where the command line prints an array.
+            // CSL-JSON is one object here, but an array in the command line.
             let lines = lines.map(|line| line.split(" Accessed ").next().unwrap().trim_start());
             lines.map(|line| line.to_owned() + "\n").collect()
         };
@@ -319,7 +319,7 @@ fn the_openapi_document_has_the_routes_of_this_server() {
     assert_eq!(saving, ["/datasets/{name}/subsets"]);
 }
 
-/// Each operation of the document is answered with a status that the document describes.
+/// Each operation of the document gets a response with a status that the document describes.
 #[test]
 fn every_answer_is_one_that_the_openapi_document_describes() {
     let served = Served::seed();

@@ -12,7 +12,7 @@ use crate::sockets::serve;
 use harness::files::files;
 use harness::values::step;
 
-/// The program over a registry, with this directory for its temporary files.
+/// Serves a registry with this directory for temporary files.
 fn serve_with(path: &Path, temporary: &Path) -> Serving {
     let mut command = Serving::command(path, &[]);
     command.env("TMPDIR", temporary);
@@ -114,7 +114,7 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
     let serving = serve(&at("us.db"), &[]);
     let (_, before) = head(&serving);
     assert!(before.contains("\"changes\":3"), "{before}");
-    // As `accession registry restore` does it.
+    // Like `accession registry restore`.
     std::fs::rename(at("us.db"), at("old.db")).unwrap();
     std::fs::rename(at("other.db"), at("us.db")).unwrap();
     let (status, after) = head(&serving);

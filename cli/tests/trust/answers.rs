@@ -9,7 +9,7 @@ use accession::{DatasetName, Granules, HistoryOptions, Instance, Moment, Registr
 
 use harness::oracle::naive;
 
-/// What a registry reports on every subject: the subject, and the value.
+/// The reports of a registry: each a subject and a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
     facts: Vec<(&'static str, String)>,
@@ -22,7 +22,7 @@ impl Answers {
         let listed = datasets(registry)?;
         for listed in &listed {
             answers.add("dataset", &listed.dataset);
-            // The time of a withdrawal is that of the clock.
+            // The time of a withdrawal depends on the clock.
             let withdrawn = listed.withdrawn.as_ref().map(|withdrawal| &withdrawal.note);
             answers.add("dataset withdrawn", &withdrawn);
             answers.add("dataset former names", &listed.former_names);
@@ -74,7 +74,7 @@ impl Answers {
         self.facts.push((about, format!("{answer:?}")));
     }
 
-    /// The answers that do not depend on when a change was recorded.
+    /// The answers, without the time at which changes were recorded.
     pub fn timeless(self) -> Self {
         self.without("recorded")
     }
@@ -105,7 +105,7 @@ pub fn history(registry: &Registry, name: &DatasetName) -> accession::Result<Vec
     history.collect()
 }
 
-/// All datasets, withdrawn ones included.
+/// All datasets, including withdrawn ones.
 pub fn datasets(registry: &Registry) -> accession::Result<Vec<DatasetRecord>> {
     registry.snapshot()?.all_datasets(Withdrawn::Listed)
 }
@@ -129,8 +129,8 @@ pub fn granule_ids(
     Ok(granule_ids)
 }
 
-/// Asserts that a registry file is sound and consistent: its pages, each identifier and each count;
-/// and that each identifier is the naive one of the granules that are listed for it.
+/// Asserts that a registry file is sound and consistent: its pages, each identifier and each count. Each
+/// identifier must be the naive one of the granules listed for it.
 pub fn assert_sound(registry: &Registry, context: &str) {
     let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
     assert_eq!(findings, [], "{context}");
@@ -145,8 +145,7 @@ pub fn assert_sound(registry: &Registry, context: &str) {
     }
 }
 
-/// Opens a registry as the next command would, asserts that it is sound, and reads everything that
-/// it reports.
+/// Opens a registry like the next command, asserts that it is sound, and reads everything that it reports.
 pub fn examine(path: &Path, context: &str) -> Answers {
     let registry = Registry::open(path, clock())
         .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));

@@ -1,4 +1,4 @@
-//! Files of which some are damaged before each check, and what the checks have recorded of them.
+//! Files, some of which are damaged before each check, and the recorded findings of the checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use harness::values::{name, step};
 
 const FILES: usize = 20;
 
-/// A dataset whose files are checked, each time under the name of another root.
+/// A dataset whose files are checked, each time with another root name.
 pub struct CheckedFiles {
     pub dataset: DatasetName,
     pub root: PathBuf,
     /// The damaged files that were found, by the name of the root.
     found: BTreeMap<String, BTreeSet<String>>,
-    /// What the planned check finds, and the name of its root.
+    /// The root name of the planned check, and what it must find.
     planned: (String, BTreeSet<String>),
     checks: usize,
 }
@@ -59,8 +59,8 @@ impl CheckedFiles {
         }
     }
 
-    /// Compares what is recorded with what the checks have found; the one that is planned may have
-    /// recorded all or nothing. Returns which.
+    /// Compares the recorded findings with what the checks found. The planned check may have recorded all or
+    /// nothing: returns which.
     pub fn settle(&mut self, registry: &Registry, context: &str) -> Found {
         let mut open: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for finding in registry.snapshot().unwrap().open_findings(&self.dataset, u32::MAX).unwrap()
@@ -74,7 +74,7 @@ impl CheckedFiles {
             self.found.insert(root.clone(), damaged.clone());
         }
         assert_eq!(open, self.found, "{context}");
-        // A check that has recorded its findings has recorded what it checked as well.
+        // If a check has recorded its findings, it has also recorded what it checked.
         let roots = registry.snapshot().unwrap().checked_roots(&self.dataset).unwrap();
         let checked = roots.into_iter().filter(|root| root.since.is_some());
         let checked: BTreeSet<String> = checked.map(|root| root.root).collect();

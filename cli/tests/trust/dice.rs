@@ -1,8 +1,8 @@
-//! Random numbers that are the same for the same seed.
+//! Random numbers that depend only on the seed.
 
 use std::ops::Range;
 
-/// SplitMix64 (Steele, Lea, Flood 2014), which is short and good enough to choose faults.
+/// SplitMix64 (Steele, Lea, Flood 2014). It is short, and good enough to choose faults.
 #[derive(Clone)]
 pub struct Dice {
     state: u64,

@@ -1,11 +1,10 @@
-//! A disk that loses power: data that was synced is kept, and of the rest anything may be lost.
+//! A disk that loses power: data that was synced is kept, and any of the rest may be lost.
 //!
-//! It is built from the journal of `interpose.c`. Each write to a file since its last sync is kept,
-//! lost, or torn at the borders of sectors of 512 bytes; each sector of a torn write is new, old,
-//! or random bytes. The length of the file may be shorter or longer than its content. Each name
-//! that was created or removed since the last sync of the directory may or may not exist,
-//! independently of the others. The disk guarantees what SQLite requires
-//! (sqlite.org/atomiccommit.html, sqlite.org/psow.html): a sync is honest, and a write does not
+//! It is built from the journal of `interpose.c`. Each write to a file since its last sync is kept, lost, or
+//! torn at the borders of sectors of 512 bytes. Each sector of a torn write has new, old or random bytes. The
+//! length of the file may be shorter or longer than its content. Each name that was created or removed since
+//! the last sync of the directory may or may not exist, independently of the others. The disk guarantees what
+//! SQLite requires (sqlite.org/atomiccommit.html, sqlite.org/psow.html): a sync is honest, and a write does not
 //! damage bytes outside its range.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +16,7 @@ const SECTOR: usize = 512;
 
 /// A line of the journal.
 pub struct Record {
-    /// The position in the journal at which it ends.
+    /// The position in the journal after the record.
     pub end: usize,
     operation: Operation,
 }
@@ -38,8 +37,7 @@ pub struct Disk {
     files: Vec<File>,
     names: BTreeMap<String, usize>,
     lasting_names: BTreeMap<String, usize>,
-    /// The names that changed since the last sync of the directory, and the files to which they
-    /// then refer.
+    /// The names that changed since the last sync of the directory, and the files to which they then refer.
     pending_names: Vec<(String, Option<usize>)>,
 }
 
@@ -76,7 +74,7 @@ pub fn records(journal: &[u8]) -> Vec<Record> {
         at += length + 1;
         // A change must not need a temporary file of SQLite.
         assert!(!line.contains("/etilqs_"), "a temporary file was written: {line}");
-        // One of accession has no name, and is not on the disk after a power failure.
+        // A temporary file of accession has no name, and is not on the disk after a power failure.
         let line = line.replace(" (deleted)", "");
         let words: Vec<&str> = line.split(' ').collect();
         let path = words[1].to_owned();
@@ -173,7 +171,7 @@ impl Disk {
         self.names.iter().map(content).collect()
     }
 
-    /// A state in which the disk may be after a power loss.
+    /// A possible state of the disk after a power loss.
     pub fn after_power_loss(&self, dice: &mut Dice) -> Content {
         let mut names: BTreeMap<&String, Vec<Option<usize>>> = BTreeMap::new();
         for (name, file) in &self.lasting_names {
@@ -182,7 +180,7 @@ impl Disk {
         for (name, file) in &self.pending_names {
             names.entry(name).or_insert_with(|| vec![None]).push(*file);
         }
-        // Sometimes none of the unsynced data is kept, or all of it; usually some.
+        // Sometimes none or all of the unsynced data is kept; usually a part.
         let mood = dice.within(0..8);
         let mut content = Content::new();
         for (name, files) in names {

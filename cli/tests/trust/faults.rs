@@ -1,13 +1,13 @@
-//! Each call that changes a file fails once, in turn: the command either reports this correctly or
-//! succeeds nevertheless, and the change is made completely or not at all.
+//! Each call that changes a file fails once, in turn. The command either reports this correctly or succeeds
+//! nevertheless. The change is made completely or not at all.
 //!
-//! This test found a bug: if the disk was full when a new registry's -wal file was merged into it,
-//! the registry was put in place without its first change, and success was reported.
+//! This test found a bug: if the disk was full when a new registry's -wal file was merged into it, the registry
+//! was put in place without its first change, and success was reported.
 //!
-//! The n-th call fails, for n = 1, 2, … until a command makes fewer calls than that, on six kinds
-//! of disk: one that fails once, or is full once; one that fails from then on, or is full from then
-//! on; one that writes only half, which is not an error; and one that writes half and is full from
-//! then on. The short run leaves out most of them; `TRUST=2` tries all.
+//! The n-th call fails, for n = 1, 2, … until a command makes fewer than n calls. There are six kinds of disk:
+//! it fails once; it is full once; it fails from the n-th call on; it is full from the n-th call on; it writes
+//! only half, which is not an error; or it writes half and is full from then on. The short run leaves out most
+//! of these faults. `TRUST=2` tries all.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -28,10 +28,10 @@ const DISKS: [(Mode, Errno); 6] = [
     (Mode::Short, Errno::Eio),
 ];
 
-/// The error kinds that are correct for a disk that fails.
+/// The error kinds that are correct for a failing disk.
 const CORRECT: [&str; 5] = ["full", "io", "database", "denied", "temporary"];
 
-/// How often the commands ended in each way, according to their output.
+/// The number of commands that ended in each way, according to their output.
 #[derive(Default)]
 struct Counts {
     points: BTreeMap<(&'static str, Mode, Errno), u64>,
@@ -78,8 +78,8 @@ fn fail_each_call(
     errno: Errno,
     counts: &Mutex<Counts>,
 ) {
-    // The short run makes every second call fail once, and fewer of them on the other kinds of disk.
-    // Most calls of a pull of a manifest concern a temporary file.
+    // The short run makes every second call fail once, and fewer on the other kinds of disk. Most calls of a
+    // pull of a manifest concern a temporary file.
     let step = match (DISKS[0] == (mode, errno), action.name) {
         _ if is_long() => 1,
         (true, "mirror pull of a manifest") => 6,

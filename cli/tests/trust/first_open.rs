@@ -1,5 +1,4 @@
-//! Eight processes create one registry at the same moment: none fails, and the registry has the
-//! changes of all of them.
+//! Eight processes create one registry at the same moment. None fails, and the registry has the changes of all.
 
 use harness::values::clock;
 use std::io::Write;
@@ -30,7 +29,7 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let spawn = |n: usize| -> Child {
-            // Each waits for a line on its stdin, so that all begin at once.
+            // Each waits for a line on its stdin, so that all begin at the same time.
             let program = program_in(directory.path());
             let mut command = Command::new("sh");
             command.args(["-c", "read line; exec \"$@\"", "sh"]).arg(program.get_program());
@@ -53,8 +52,8 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
         };
         let mut children: Vec<Child> = (0..PROCESSES).map(spawn).collect();
         for child in &mut children {
-            // The shell reads one line; an import reads the lines after it, none of which may be
-            // lost if another process was faster.
+            // The shell reads one line. An import reads the lines after it. None of them may be lost if another
+            // process was faster.
             let changes = b"now\n2001-01-01T00:00:00Z\t+\tA\n2001-01-01T00:00:00Z\t+\tB\n";
             child.stdin.take().unwrap().write_all(changes).unwrap();
         }

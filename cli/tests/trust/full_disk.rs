@@ -1,8 +1,8 @@
-//! Limits that the operating system itself imposes: a file that may not grow, a disk that is full,
-//! and a disk that is mounted read-only.
+//! Limits that the operating system itself imposes: a file that may not grow, a full disk, and a disk that is
+//! mounted read-only.
 //!
 //! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that is not
-//! permitted, `server/tests/what_was_not_checked.rs` says so.
+//! permitted, `server/tests/what_was_not_checked.rs` reports it.
 
 use std::process::{Command, Output};
 
@@ -25,8 +25,8 @@ fn run_script(script: &str, wrapper: &[&str], place: &Place, action: &Action) ->
         .unwrap()
 }
 
-/// Whether the command succeeded; if not, it must have reported the reason. The change must have
-/// been made completely or not at all, and completely if the command succeeded.
+/// Whether the command succeeded. Asserts that it reported the reason if it failed, and that its change was
+/// made completely or not at all (completely if it succeeded).
 fn is_done(place: &Place, action: &Action, output: &Output, kinds: &[&str], context: &str) -> bool {
     let found = place.examine(context);
     let is_there = found.as_ref() == Some(&action.after);
@@ -36,7 +36,7 @@ fn is_done(place: &Place, action: &Action, output: &Output, kinds: &[&str], cont
         return true;
     }
     assert_eq!(output.status.code(), Some(2), "{context}");
-    // Warnings come before the error: a mirror's failure cannot be remembered either.
+    // Warnings come before the error: the failure of a mirror cannot be recorded either.
     let report =
         String::from_utf8_lossy(&output.stderr).trim_end().lines().last().unwrap().to_owned();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -70,8 +70,8 @@ fn a_command_whose_files_may_not_grow_reports_it_and_changes_all_or_nothing() {
     );
 }
 
-/// Runs every action with more and more of something, from a beginning on, until it is done; before that,
-/// it is refused with one of these kinds.
+/// Runs every action with more and more of a resource until it succeeds. Before that, it must fail with one of
+/// these kinds.
 fn until_each_is_done(
     what: &str,
     from: impl Fn(&Scene, &Action) -> u64,
@@ -100,7 +100,7 @@ fn until_each_is_done(
 
 #[test]
 fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
-    // The content of the small disk is copied back, since the disk disappears with the namespace.
+    // The contents of the small disk are copied back, since the disk disappears with the namespace.
     const ON_A_SMALL_DISK: &str = r#"
         directory=$1; shift
         disk=$(mktemp -d)

@@ -1,5 +1,5 @@
-//! The memory of a mirror whose primary is hostile: it does not grow with what the primary sends, nor
-//! with what that decompresses to.
+//! The memory of a mirror with a hostile primary. It grows neither with the size of what the primary sends, nor
+//! with its decompressed size.
 
 use accession::Timestamp;
 
@@ -10,14 +10,14 @@ use harness::peak_memory::peak_memory;
 use harness::values::second;
 use harness::web_server::WebServer;
 
-/// The most memory that may be resident, in kB.
+/// The maximum resident memory, in kB.
 const MOST: u64 = 64 * 1_024;
 
-/// What a primary publishes to make its mirrors grow.
+/// A log that a primary publishes to make its mirrors grow.
 struct Case {
     name: &'static str,
     make: fn(&mut HostileLog, u64),
-    /// How often something is repeated. 0 means that the log is one line, which is refused.
+    /// The number of repetitions. 0 means that the log is one line, which is rejected.
     size: u64,
 }
 
@@ -52,7 +52,7 @@ fn of_patterns(log: &mut HostileLog, size: u64) {
     subsets(log, size, &format!("\"patterns\":[{}]", patterns.join(",")), 1);
 }
 
-/// Subsets of named granules, each of which used to be sorted in memory.
+/// Subsets of named granules. Once, each was sorted in memory.
 fn of_names(log: &mut HostileLog, size: u64) {
     let ids: Vec<String> = (0..1_000).map(|n| format!("\"{n:0>1000}\"")).collect();
     subsets(log, size, &format!("\"granules\":[{}]", ids.join(",")), 1_000);
@@ -114,7 +114,7 @@ fn a_hostile_log_does_not_make_a_mirror_grow() {
             let (status, errors) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
             let shown = format!("{} {command:?}", case.name);
             println!("{shown}: {sent} bytes published, {peak} kB resident, exit {status:?}");
-            // What the subsets say is not what the history selects, which an import finds.
+            // The subsets contradict the history, which an import detects.
             let is_import_of_subsets = command[0] == "import" && case.name.starts_with("subsets");
             let expected = if case.size == 0 || is_import_of_subsets { 2 } else { 0 };
             assert_eq!(status, Some(expected), "{shown}: {errors}");

@@ -13,7 +13,7 @@ pub struct Interposed {
     variables: Vec<(&'static str, String)>,
 }
 
-/// The fault at the `nth` call that changes a file; if that is 0, no call fails.
+/// A fault at the `nth` call that changes a file. With 0, no call fails.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub mode: Mode,
@@ -39,7 +39,7 @@ pub enum Errno {
 }
 
 impl Interposed {
-    /// Makes calls fail according to `fault`; they are listed in a file beside the directory.
+    /// Makes calls fail according to `fault`, and lists them in a file beside the directory.
     pub fn failing(directory: &Path, fault: Fault) -> Self {
         let report = directory.with_extension("report");
         let mode = match fault.mode {
@@ -74,7 +74,7 @@ impl Interposed {
         Interposed { report, library: library(), variables }
     }
 
-    /// The program; its temporary files are in the directory too.
+    /// The program, with its temporary files in the same directory.
     pub fn command(&self, temporary: &Path) -> Command {
         let mut command = program_in(temporary);
         command.env("LD_PRELOAD", self.library);

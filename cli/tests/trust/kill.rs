@@ -1,12 +1,10 @@
-//! `kill -9` at any moment: every change is made completely or not at all, and changes that were
-//! acknowledged are kept.
+//! `kill -9` at any moment: every change is made completely or not at all, and acknowledged changes are kept.
 //!
-//! A command is killed after a random fraction of the time that it takes. Since that time depends
-//! on the load of the machine, it is adapted: a kill that was too late makes later kills of the
-//! same kind earlier, and one that was in time makes them slightly later. About three in four are
-//! in time, spread evenly from before the transaction to after it. Half of the kills are on a disk,
-//! where most of the time is spent in syncs; the other half are in memory, where it is spent
-//! between them.
+//! A command is killed after a random fraction of its duration. The duration depends on the load of the
+//! machine, so it is adapted: after a kill that was too late, kills of the same kind come earlier, and after
+//! one that was in time, slightly later. About three in four are in time, spread evenly from before the
+//! transaction to after it. Half of the kills are on a disk, where syncs take most of the time. The other half
+//! are in memory, where the work between syncs does.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -22,7 +20,7 @@ use crate::rounds::{dice, rounds};
 use crate::victim::{KINDS, Kind, Primary, Victim};
 use harness::directory::{directory, directory_on_disk};
 
-/// The number of kills after which the registry is replaced by a new one, since its history grows.
+/// After this many kills, the registry is replaced by a new one, since its history grows.
 const KILLS_A_REGISTRY: usize = 40;
 
 /// The results of the commands of one kind.
@@ -39,7 +37,7 @@ struct Count {
 #[derive(Default)]
 struct Counts(BTreeMap<Kind, Count>);
 
-/// How long the commands of each kind take, according to the runs so far.
+/// The duration of the commands of each kind, according to the runs so far.
 pub struct Spans<Kind>(pub BTreeMap<Kind, Duration>);
 
 impl Spans<Kind> {
@@ -69,12 +67,12 @@ impl<Kind: Ord> Spans<Kind> {
 
     pub fn learn(&mut self, kind: Kind, was_killed: bool) {
         let span = self.0.get_mut(&kind).unwrap();
-        // Fast enough for a machine whose load changes.
+        // Adapts fast enough for a machine with varying load.
         *span = span.mul_f64(if was_killed { 1.15 } else { 0.6 });
     }
 }
 
-/// Kills a command after this long, unless it has ended. Returns whether it was killed.
+/// Kills a command after this delay, unless it has ended. Returns whether it was killed.
 pub fn run_and_kill(command: &mut Command, delay: Duration) -> (bool, Output) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(delay);
@@ -169,8 +167,8 @@ impl Counts {
         sum
     }
 
-    /// Whether there were so many kills, and some at each stage of a command. Where in a command a kill falls depends
-    /// on the load of the machine, so more are made if a stage is missing.
+    /// Whether there were this many kills, with some at each stage of a command. The stage depends on the load
+    /// of the machine, so more kills are made if a stage is missing.
     fn are_enough(&self, kills: u64) -> bool {
         let sum = self.sum();
         let is_complete = sum.killed_after > 0 && sum.wal_left > 0 && sum.temporary_files_left > 0;

@@ -1,5 +1,5 @@
-//! `kill -9` at random moments of `publish`, of `mirror pull` and of `import` from an address: the
-//! next run goes on, and what was killed has done all or nothing.
+//! `kill -9` at random moments of `publish`, of `mirror pull` and of `import` from an address. The killed
+//! command did everything or nothing, and the next run continues.
 
 use harness::values::clock;
 use std::io::Cursor;
@@ -29,8 +29,7 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Publish, Kind::Pull, Kind::Import];
 
-/// The number of changes after which everything begins anew, since a round costs as much as the
-/// history is long.
+/// After this many changes everything begins anew, since the cost of a round grows with the history.
 const CHANGES_OF_A_WORLD: i64 = 30;
 
 /// A primary with its published directory on a web server, and two copies.
@@ -50,7 +49,7 @@ impl World {
         }
         let us = Registry::create(directory.path().join("us.db"), clock()).unwrap();
         let server = WebServer::over(&directory.path().join("www"));
-        // So that a command can be killed while it waits for the primary.
+        // A delay, so that a command can be killed while it waits for the primary.
         server.misbehave(|_, _| std::thread::sleep(Duration::from_millis(4)));
         World { directory, us, server, held: Vec::new(), seconds: 0 }
     }
@@ -59,7 +58,7 @@ impl World {
         self.directory.path().join(file)
     }
 
-    /// One more change at the primary, large enough that a segment is completed now and then.
+    /// Makes one more change at the primary, large enough to complete a segment from time to time.
     fn change(&mut self, dice: &mut Dice) {
         self.seconds += 1;
         let number = self.seconds;
@@ -92,8 +91,8 @@ impl World {
         identifiers(&self.us)
     }
 
-    /// The changes of what is published, as a reader finds it at this moment: all that the head
-    /// announces must be there. `None` means that there is no head yet.
+    /// The published changes, as a reader finds them at this moment. Asserts that everything that the head
+    /// announces exists. `None` means that there is no head yet.
     fn published(&self) -> Option<Vec<(Timestamp, Identifier)>> {
         let dataset = self.path("www/datasets/US");
         let head = std::fs::read(dataset.join("head.json")).ok()?;
@@ -122,7 +121,7 @@ fn identifiers(registry: &Registry) -> Vec<(Timestamp, Identifier)> {
     history.map(|it| it.map(|it| (it.timestamp, it.identifier)).unwrap()).collect()
 }
 
-/// What a copy holds, of a registry that must be sound. Empty: it does not exist.
+/// The history of a copy, whose registry must be sound. It is empty if the copy does not exist.
 fn copied(path: &Path, context: &str) -> Vec<(Timestamp, Identifier)> {
     if !path.exists() {
         return Vec::new();
@@ -171,7 +170,7 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
             match kind {
                 _ if is_undone => {}
                 Kind::Publish | Kind::Import => assert_eq!(found, history, "{context}"),
-                // With its own time, which is the latest of the mirror.
+                // The change has its own time, the latest of the mirror.
                 Kind::Pull => {
                     assert_eq!(found.len(), before.len() + 1, "{context}");
                     assert_eq!(found.last().unwrap().1, history.last().unwrap().1, "{context}");
@@ -185,7 +184,7 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
                 Kind::Publish | Kind::Import => assert_eq!(found, history, "{context}"),
             }
         }
-        // The published files are those of a run that was never killed.
+        // The published files are the same as without any kill.
         let whole = harness::directory();
         world
             .us

@@ -9,7 +9,7 @@ use crate::dice::Dice;
 use harness::oracle::naive;
 use harness::values::{name, second};
 
-/// A change that the history must have: its time, and the ids that are held from then on.
+/// A change that the history must have: its time, and the ids held since.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub at: Timestamp,
@@ -63,8 +63,8 @@ impl Ledger {
         (0..count).map(|_| id()).collect()
     }
 
-    /// Compares the registry with the history, with or without the entries in `more`. Adds `more`
-    /// to the history if the registry has them.
+    /// Compares the registry with the history, with or without the entries in `more`. Adds `more` to the
+    /// history if the registry has them.
     pub fn settle(&mut self, registry: &Registry, more: &[Entry], context: &str) -> Found {
         let verification = registry.verify(&self.dataset).unwrap();
         assert_eq!(verification.mismatches, [], "{context}");

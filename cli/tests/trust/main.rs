@@ -5,26 +5,26 @@
 //!
 //! - [`kill`]: `kill -9` at random moments
 //! - [`kill_mirrors`]: the same for `publish`, and for copies from an address
-//! - [`faults`], [`full_disk`]: each write, sync and rename that fails, once or from then on
+//! - [`faults`], [`full_disk`]: each write, sync and rename fails, once or from then on
 //! - [`restore`]: the same, while a registry is replaced by a copy
 //! - [`power_loss`]: the states of a disk after a power failure at any moment
-//! - [`first_open`], [`rivals`]: many processes at once
-//! - [`rot`]: bits that flip, and files that are truncated
+//! - [`first_open`], [`rivals`]: many processes at the same time
+//! - [`rot`]: flipped bits, and truncated files
 //! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
-//! - [`signing`], [`corrections`]: `proof sign`, `dataset correct` and `dataset remove`, killed before each of their calls
+//! - [`signing`], [`corrections`]: `proof sign`, `dataset correct` and `dataset remove`, killed before each of
+//!   their calls
 //! - [`serve`]: a server under load, while the registry is written and restored
 //!
-//! [`corrections`], [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`] need Linux; all but
-//! [`full_disk`] and [`hostile_log`] also need a C compiler, as the bundled SQLite does.
+//! [`corrections`], [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`]
+//! need Linux. All but [`full_disk`] and [`hostile_log`] also need a C compiler, like the bundled SQLite.
 //!
-//! A test that could pass without having tested anything fails: each one counts the faults that
-//! took effect, and prints the counts (`--nocapture`). Random choices depend on a seed, which is
-//! printed.
+//! A test that could pass without having tested anything fails: each one counts the faults that took effect,
+//! and prints the counts (`--nocapture`). Random choices depend on a seed, which is printed.
 //!
-//! `cargo test --release --test trust` takes about a minute. Environment variables, which
-//! [`rounds`] reads, select a longer run:
+//! `cargo test --release --test trust` takes about a minute. Environment variables, which [`rounds`] reads,
+//! select a longer run:
 //!
-//! - `TRUST=20`: 10,000 kills, 20,000 flipped bits, …, as the report counts them
+//! - `TRUST=20`: 10,000 kills, 20,000 flipped bits, …, as in the report
 //! - `TRUST_SEED=N`: another seed
 //!
 //! ```sh

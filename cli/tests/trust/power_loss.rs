@@ -1,10 +1,10 @@
-//! The power fails at any moment: changes that were acknowledged before are kept, and the change in
-//! progress is made completely or not at all.
+//! The power fails at any moment. Changes that were acknowledged before are kept, and the change in progress is
+//! made completely or not at all.
 //!
-//! A run of commands is recorded in a journal, beginning with the creation of the registry. After
-//! each call in the journal the power fails, and the registry is opened in a state in which the
-//! disk may then be ([`crate::disk`]). The test also checks that the journal is complete: without a
-//! power failure, it gives the existing files byte for byte.
+//! A run of commands is recorded in a journal, beginning with the creation of the registry. After each call in
+//! the journal the power fails, and the registry is opened in a possible state of the disk ([`crate::disk`]).
+//! The test also checks that the journal is complete: without a power failure, it results in the existing files
+//! byte for byte.
 
 use harness::values::clock;
 use std::collections::BTreeSet;
@@ -27,8 +27,7 @@ use harness::values::{second, step};
 struct Run {
     place: Place,
     records: Vec<Record>,
-    /// The position in the journal at which each command ended, and what the registry reported
-    /// then.
+    /// The position in the journal at the end of each command, and what the registry reported then.
     ends: Vec<(usize, Option<Answers>)>,
     payment: Option<(usize, Vec<String>, Timestamp)>,
 }
@@ -77,7 +76,7 @@ impl Run {
         run
     }
 
-    /// Asserts that the journal gives the existing files. (The -shm file is memory, not a file.)
+    /// Asserts that the journal results in the existing files. (The -shm file is memory, not a file.)
     fn assert_complete(&self) {
         let mut disk = Disk::default();
         self.records.iter().for_each(|record| disk.apply(record, &self.place.directory));
@@ -97,7 +96,7 @@ impl Run {
         assert!(content == there, "the journal is not complete");
     }
 
-    /// Fails the power after every call, or after some of them. Returns how often, and how often
+    /// Fails the power after every call, or after some of them. Returns how often it failed, and how often
     /// there was unsynced data.
     fn lose_power(&self, times: u64, step: usize, dice: &mut Dice) -> (u64, u64) {
         let mut disk = Disk::default();
@@ -121,8 +120,7 @@ impl Run {
         (states, unsynced)
     }
 
-    /// Counts the states of a disk that ignores syncs, and those that lack a change that was
-    /// acknowledged.
+    /// Counts the states of a disk that ignores syncs, and those without an acknowledged change.
     fn lose_power_of_a_disk_that_ignores_syncs(&self, dice: &mut Dice) -> (u64, u64) {
         let mut disk = Disk::default();
         let (mut states, mut lost) = (0, 0);
@@ -199,14 +197,14 @@ impl Run {
     }
 }
 
-/// What the registry reports, read from a copy, since opening the registry would remove files.
+/// The registry's reports, read from a copy, since opening the registry would remove files.
 fn examine_copy(place: &Place, context: &str) -> Answers {
     let copy = harness::directory();
     copy_files(&place.directory, copy.path());
     examine(&copy.path().join("accession.db"), context)
 }
 
-/// Copies files with another process: closing them in this one would drop the locks of its readers.
+/// Copies files with another process, since closing them in this one would drop the locks of its readers.
 fn copy_files(from: &Path, to: &Path) {
     let script = "cp $0/accession.db* $0/.accession-* $1 2>/dev/null; test -e $1/accession.db";
     let status = Command::new("sh").args(["-c", script]).args([from, to]).status().unwrap();
@@ -269,8 +267,8 @@ fn no_acknowledged_change_is_lost_by_a_power_failure() {
 
 #[test]
 fn no_change_is_lost_by_a_power_failure_while_a_large_one_is_moved_into_the_registry() {
-    // Ids of 900 characters: more than a thousand pages, after which SQLite itself moves the
-    // content of the -wal file into the registry, and starts the file again.
+    // Ids of 900 characters fill more than a thousand pages. After these, SQLite itself moves the contents of
+    // the -wal file into the registry, and begins the file anew.
     let mut dice = dice("power loss, large");
     let start = Instant::now();
     let directory = harness::directory();

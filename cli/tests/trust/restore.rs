@@ -1,8 +1,8 @@
-//! Each call that changes a file fails once, in turn, while a registry is replaced by a copy: a
-//! restore that fails leaves the registry where it was, with its permissions.
+//! Each call that changes a file fails once, in turn, while a registry is replaced by a copy. A restore that
+//! fails leaves the registry in its place, with its permissions.
 //!
-//! This test found that a directory whose names cannot be synced was left without a registry, and
-//! the error did not say where it was.
+//! This test found a bug: a directory whose names cannot be synced was left without a registry, and the error
+//! did not name its location.
 
 use harness::values::clock;
 use std::fs::Permissions;
@@ -18,7 +18,7 @@ use crate::rounds::is_long;
 use crate::victim::program_in;
 use harness::values::step;
 
-/// The disks that fail only once leave enough for the names to be restored.
+/// Disks that fail only once allow the names to be restored.
 const DISKS: [(Mode, Errno); 4] = [
     (Mode::Once, Errno::Eio),
     (Mode::Once, Errno::Enospc),
@@ -31,7 +31,7 @@ struct Place {
     _outside: tempfile::TempDir,
     directory: PathBuf,
     copy: PathBuf,
-    /// Keeps the files beside the registry.
+    /// A reader, which keeps SQLite's files beside the registry.
     _reader: Option<Registry>,
 }
 
@@ -121,7 +121,7 @@ fn whatever_call_fails_a_restore_is_made_or_the_registry_is_where_it_was() {
                 }
                 judge(&place, (mode, &output), (&before, &after), &context);
                 failed += 1;
-                // Every call that renames or syncs fails; of the many that write, some.
+                // Every call that renames or syncs fails, and some of the many that write.
                 nth += if hits[0].starts_with('W') { step } else { 1 };
             }
         }
@@ -152,7 +152,7 @@ fn judge(
     if kind == "misplaced" {
         assert_ne!(mode, Mode::Once, "{context}");
         assert!(message.contains(kept[0].to_str().unwrap()), "{context}");
-        // The disk failed for good. What the hint says:
+        // The disk failed permanently. Does what the hint says:
         for ending in ["", "-wal", "-shm"] {
             let beside = |path: &Path| PathBuf::from(format!("{}{ending}", path.display()));
             if beside(&kept[0]).exists() {
@@ -169,7 +169,7 @@ fn judge(
         assert_eq!(&examine(&place.registry(), context), before, "{context}");
         assert_eq!(permissions(&place.registry()), 0o640, "{context}");
     }
-    // The same command again.
+    // Runs the same command again.
     let again = place.restore(None);
     assert!(again.status.success(), "{context}: and then {again:?}");
     assert_eq!(&examine(&place.registry(), context), after, "{context}");
@@ -217,7 +217,7 @@ fn a_restore_that_is_killed_leaves_a_complete_registry_or_none_and_can_be_repeat
     assert!(were_before > 0 && were_missing > 0 && were_after > 0);
 }
 
-/// A directory in which files can be created and not listed: its names cannot be synced.
+/// Files in this directory can be created but not listed, so its names cannot be synced.
 #[test]
 fn a_directory_that_cannot_be_synced_keeps_its_registry() {
     let (before, _) = answers();
@@ -227,7 +227,7 @@ fn a_directory_that_cannot_be_synced_keeps_its_registry() {
         std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     };
     let mut command = program_in(outside);
-    // Root may read every directory, so the program is run as somebody else.
+    // Root may read every directory, so the program runs as another user.
     let is_root = std::fs::metadata(&place.directory).unwrap().uid() == 0;
     if is_root {
         use std::os::unix::process::CommandExt;

@@ -1,5 +1,5 @@
-//! Several writers and readers, each in a separate process, use one registry: no change is lost, no
-//! command reports that the registry is busy, and every read sees the state of one moment.
+//! Several writers and readers, each in a separate process, use one registry. No change is lost, no command
+//! reports that the registry is busy, and every read sees the state of one moment.
 
 use harness::values::clock;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::victim::program_in;
 use harness::oracle::naive;
 use harness::values::name;
 
-/// The registry that they share, and what it must hold.
+/// The registry that they share, and the set that it must hold.
 struct Arena {
     directory: tempfile::TempDir,
     is_over: AtomicBool,
@@ -74,8 +74,8 @@ impl Arena {
         }
     }
 
-    /// Looks up the latest instance and recomputes its identifier from its granules, and checks that
-    /// the history only grows; the last round begins after the last change.
+    /// Looks up the latest instance, recomputes its identifier from its granules, and checks that the history
+    /// only grows. The last round begins after the last change.
     fn read(&self, changes: usize) {
         let mut seen: Vec<Value> = Vec::new();
         let mut is_last_round = false;
@@ -157,12 +157,12 @@ fn reads_succeed_while_a_long_import_is_being_written() {
         let latest = rows(&arena.run("history SHARED -n 1")).remove(0);
         assert_eq!(latest["granules"], 1);
         let datasets = rows(&arena.run("dataset list")).len();
-        // A reader that waited for the writer would end after it, when both datasets are there.
+        // A reader that waited for the writer would end after it, when both datasets exist.
         if was_being_written && datasets == 1 && child.try_wait().unwrap().is_none() {
             reads_during_the_write += 1;
         }
         reads += 1;
-        // The import is there completely, or not at all.
+        // The import is complete, or absent.
         let registry = arena.registry();
         if let Ok(verified) = registry.verify(&name("LONG")) {
             assert_eq!((verified.mismatches, verified.identifiers), (vec![], 28));
@@ -177,7 +177,7 @@ fn reads_succeed_while_a_long_import_is_being_written() {
     assert!(reads_during_the_write > 0, "no read succeeded while the import was being written");
 }
 
-/// Whether the -wal file is larger than an ordinary change makes it.
+/// Whether the -wal file is larger than after an ordinary change.
 fn is_being_written(directory: &Path) -> bool {
     std::fs::metadata(directory.join("accession.db-wal")).is_ok_and(|wal| wal.len() > 1_000_000)
 }

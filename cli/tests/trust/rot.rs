@@ -1,11 +1,11 @@
-//! Bits that flip on the disk, and files that are truncated: nothing panics, nothing hangs, and
-//! `verify` finds whatever is reported wrongly.
+//! Bits that flip on the disk, and truncated files: nothing panics, nothing hangs, and `verify` finds every
+//! wrong report.
 //!
-//! A registry with every kind of content is damaged in one place, and then everything in it is
-//! read. Either nothing differs, or a call reports an error, or `verify` and `check_file` find the
-//! damage: by recomputing what the granule rows give, and by comparing every other row with its
-//! checksum. (Before there was a second copy or a checksum, 241 of 40,000 flipped bits silently
-//! changed a result, half of them in notes and dates of recording.)
+//! A registry with every kind of content is damaged in one place. Then everything in it is read. There are
+//! three correct outcomes: nothing differs, a call reports an error, or `verify` and `check_file` find the
+//! damage. They recompute what follows from the granule rows, and compare every other row with its checksum.
+//! (Without a second copy or a checksum, 241 of 40,000 flipped bits silently changed a result, half of them in
+//! notes and dates of recording.)
 
 use harness::values::{AtTime, clock};
 use std::any::Any;
@@ -30,14 +30,14 @@ use crate::scene::granule_id;
 use harness::every_field::every_field;
 use harness::values::{change, id, name, second, stating, step, with_file};
 
-/// How long a check of one damaged copy may take before it counts as hanging. An ordinary check
-/// takes milliseconds, so this does not depend on how fast the machine is.
+/// A check of one damaged copy that takes longer than this counts as hanging. An ordinary check takes
+/// milliseconds, so the speed of the machine does not matter.
 const HANG: Duration = Duration::from_secs(600);
 
 /// The observed effect of damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
-    /// All answers are the same as before.
+    /// All answers are unchanged.
     Nothing,
     /// A call reported an error of this kind.
     Said(&'static str),
@@ -45,23 +45,23 @@ enum Seen {
     FoundInFile,
     /// `verify` found it.
     FoundInRows,
-    /// All answers are the same as this number of changes ago.
+    /// All answers are those of this number of changes ago.
     Earlier(usize),
-    /// The answers on these subjects differ, and nothing reports why.
+    /// The answers on these subjects differ, and nothing reports the reason.
     Silent(BTreeSet<&'static str>),
 }
 
-/// An undamaged registry file, and what it reports.
+/// An undamaged registry file, and its reports.
 struct Original {
     bytes: Vec<u8>,
-    /// A -wal file with later changes, and what the registry reports with it.
+    /// A -wal file with later changes, and the reports of the registry with it.
     wal: Vec<u8>,
     with_wal: Vec<Answers>,
     answers: Answers,
     payment_time: Timestamp,
 }
 
-/// The damaged copies, one at a time, at the same path.
+/// The path of the damaged copies, which are written one at a time.
 struct Copies {
     _directory: tempfile::TempDir,
     path: PathBuf,
@@ -153,11 +153,11 @@ impl Original {
         }
         self.wal = std::fs::read(copies.wal()).unwrap();
         drop((registry, reader));
-        // Each change takes at least one page.
+        // Each change writes at least one page.
         assert!(self.wal.len() > 5 * 4_096);
     }
 
-    /// Reads everything. Returns the first finding, if there is one, and the answers.
+    /// Reads everything. Returns the first finding, if any, and the answers.
     fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, clock())?;
         let mut answers = all_answers(&registry)?;
@@ -200,7 +200,7 @@ impl Original {
     }
 }
 
-/// What a registry reports, with what was recorded of its datasets.
+/// The reports of a registry, with what was recorded about its datasets.
 fn all_answers(registry: &Registry) -> accession::Result<Answers> {
     let mut answers = Answers::of(registry)?;
     for listed in datasets(registry)? {
@@ -305,8 +305,8 @@ fn a_flipped_bit_never_gives_a_wrong_answer_that_verify_accepts() {
     assert!(counts.len() > 3, "there was only one kind of effect");
 }
 
-/// If the ids of a page are out of order, a reader that continues after its last id can return to
-/// rows that it has already read.
+/// If the ids of a page are out of order, a reader that continues after its last id can return to rows that it
+/// has already read.
 #[test]
 fn an_id_that_is_out_of_order_never_makes_a_reader_loop() {
     let counts = count("ids out of order", rounds(500), |original, copies, dice| {
@@ -357,9 +357,9 @@ fn a_wal_file_of_random_bytes_is_ignored() {
     assert_eq!(counts.keys().collect::<Vec<_>>(), [&Seen::Nothing]);
 }
 
-/// Documents a limitation of SQLite's -wal file: everything after a damaged place in it is
-/// interpreted as the rest of an interrupted change, and skipped. The file exists only while a
-/// process has the registry open, or after a crash.
+/// Documents a limitation of SQLite's -wal file: everything after a damaged part is interpreted as the rest of
+/// an interrupted change, and skipped. The file exists only while a process has the registry open, or after a
+/// crash.
 #[test]
 fn a_flipped_bit_of_a_wal_file_only_returns_to_an_earlier_change() {
     let counts = count("flipped bits of a -wal file", rounds(200), |original, copies, dice| {

@@ -2,13 +2,13 @@
 
 use crate::dice::Dice;
 
-/// This many rounds for each unit of `TRUST`; a quarter of them if it is not set, which is enough to
-/// find what a change breaks.
+/// This many rounds for each unit of `TRUST`. If it is not set, a quarter of them, which is enough to find what
+/// a change breaks.
 pub fn rounds(unit: u64) -> u64 {
     number("TRUST").map_or((unit / 4).max(1), |factor| unit * factor)
 }
 
-/// Whether `TRUST` asks for the long run.
+/// Whether `TRUST` selects the long run.
 pub fn is_long() -> bool {
     number("TRUST").is_some_and(|factor| factor > 1)
 }

@@ -25,7 +25,7 @@ pub struct Action {
     pub arguments: Vec<String>,
     /// Whether it creates the registry.
     pub creates: bool,
-    /// What the registry reports before the command, if it exists then, and after it.
+    /// The registry's reports before the command, if it exists then, and after it.
     pub before: Option<Answers>,
     pub after: Answers,
 }
@@ -36,7 +36,7 @@ pub struct Place {
     pub directory: PathBuf,
 }
 
-/// The n-th id in canonical order. A checkpoint follows every fortieth, instead of one in 1,024.
+/// The n-th id in canonical order. A checkpoint follows every fortieth id, instead of one in 1,024.
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
@@ -56,8 +56,7 @@ fn lines(numbers: impl Iterator<Item = usize>) -> String {
 }
 
 impl Scene {
-    /// Creates 350 granules, with every eighth number unused; a mirror that is behind; and a
-    /// payment worker.
+    /// Creates 350 granules, with every eighth number unused, a mirror that is behind, and a payment worker.
     pub fn new() -> Self {
         let directory = harness::directory();
         let mut scene = Scene { directory, actions: Vec::new() };
@@ -105,7 +104,7 @@ impl Scene {
         scene
     }
 
-    /// The identifier of what the primary holds.
+    /// The identifier of the primary's latest set.
     pub fn held_by_primary(&self) -> String {
         let primary = Registry::open(self.path("primary.db"), clock()).unwrap();
         let held = primary.snapshot().unwrap().dataset(&name("OWN")).unwrap().latest.unwrap();
@@ -146,7 +145,7 @@ impl Scene {
         let write = |file: &str, text: &str| std::fs::write(self.path(file), text).unwrap();
         write("ingest.txt", &lines((0..50).map(|n| n * 8)));
         write("delete.txt", &lines((20..90).filter(|n| n % 8 == 3)));
-        // What is held then, with some ids more, some fewer, and one twice, in no order.
+        // The set held then, with some ids added, some removed, and one repeated, in a scattered order.
         let held = (0..400).filter(|n| n % 8 != 0 && *n != 103 && !(201..206).contains(n));
         let listed = held.filter(|n| n % 40 != 3).chain((0..30).map(|n| n * 8)).chain([1]);
         let mut listed: Vec<usize> = listed.collect();
@@ -169,7 +168,7 @@ impl Scene {
         command.output().unwrap()
     }
 
-    /// A command, and the result that it has without a fault.
+    /// A command, and its result without a fault.
     fn action(&self, name: &'static str, arguments: &str) -> Action {
         let creates = arguments.contains("--create");
         let place = self.place(creates);
@@ -183,7 +182,7 @@ impl Scene {
         Action { name, arguments, creates, before, after }
     }
 
-    /// A copy of the registry to work on, or an empty directory.
+    /// A working copy of the registry, or an empty directory.
     pub fn place(&self, is_empty: bool) -> Place {
         let outside = harness::directory();
         let directory = outside.path().canonicalize().unwrap().join("watched");
@@ -210,13 +209,13 @@ impl Place {
         command.arg("--json").arg("--registry").arg(self.registry()).args(&action.arguments)
     }
 
-    /// What the registry reports, if it exists. Asserts that it is sound.
+    /// The registry's reports, if it exists. Asserts that it is sound.
     pub fn examine(&self, context: &str) -> Option<Answers> {
         self.registry().exists().then(|| examine(&self.registry(), context))
     }
 
-    /// Asserts that the directory contains only the registry and SQLite's files beside it. After a
-    /// creation that failed, there may also be a temporary file that could not be removed.
+    /// Asserts that the directory contains only the registry and SQLite's files beside it. After a failed
+    /// creation, there may also be a temporary file that could not be removed.
     pub fn assert_tidy(&self, context: &str) -> usize {
         let mut temporary_files = 0;
         for entry in std::fs::read_dir(&self.directory).unwrap() {

@@ -1,6 +1,5 @@
-//! The server under load: a writer at full speed, clients that break off, and a restore in the middle.
-//! Every set that is served is the one that its identifier means, every error is announced, and the memory of
-//! the server does not grow.
+//! The server under load: a writer at full speed, clients that break off, and a restore in the middle. Every
+//! served set has its identifier, every error is announced, and the memory of the server does not grow.
 
 use harness::values::{AtTime, clock};
 use std::collections::BTreeMap;
@@ -20,23 +19,23 @@ use crate::running::serving::Serving;
 use harness::oracle::naive;
 use harness::values::{change, name, second};
 
-/// How long the long run takes.
+/// The duration of the long run.
 const LONG: Duration = Duration::from_secs(600);
 
-/// How many sets each reader asks for in the short run.
+/// The number of sets that each reader requests in the short run.
 const SHORT: u64 = 120;
 
 const READERS: u64 = 3;
 const BREAKERS: u64 = 2;
 
-/// How many granules the dataset holds at most.
+/// The maximum number of granules that the dataset holds.
 const HELD: usize = 300;
 
-/// What the server may take after the load: the caches of its connections,
-/// which fill the slower, the more the writer gets done. It stays there however many sets are asked for.
+/// The maximum memory of the server after the load. It is used by the caches of its connections, which fill
+/// more slowly if the writer makes more changes. It does not grow with the number of requested sets.
 const MEMORY_KB: u64 = 100 * 1_024;
 
-/// The server, and what it must know.
+/// The server, and what it must serve.
 struct Load {
     directory: tempfile::TempDir,
     start_kb: u64,
@@ -46,12 +45,12 @@ struct Load {
     is_over: AtomicBool,
     asked: AtomicU64,
     counts: Mutex<BTreeMap<&'static str, u64>>,
-    /// The identifiers of the registry that is there now, each with the second in which it came into
-    /// force. A change, and the restore, are made while this is locked.
+    /// The identifiers of the present registry, each with the second in which it came into force. Changes and
+    /// the restore are made while this is locked.
     issued: Mutex<Vec<(String, i64)>>,
 }
 
-/// What a request got.
+/// The result of a request.
 enum Got {
     /// A whole response.
     Response(u16, String),
@@ -60,7 +59,7 @@ enum Got {
 }
 
 impl Load {
-    /// A registry of 100 sets, its backup, and the server over it.
+    /// A registry of 100 sets, its backup, and the server for it.
     fn new(dice: &mut Dice) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
@@ -93,7 +92,7 @@ impl Load {
         self.directory.path().join("accession.db")
     }
 
-    /// How much of the run is over, from 0 to 1.
+    /// The fraction of the run that is over, from 0 to 1.
     fn progress(&self) -> f64 {
         if is_long() {
             self.began.elapsed().as_secs_f64() / LONG.as_secs_f64()
@@ -121,7 +120,7 @@ impl Load {
         whole(&response).unwrap_or(Got::BrokenOff)
     }
 
-    /// Makes changes until the end, and opens the registry again after it was replaced.
+    /// Makes changes until the end. Opens the registry again after it was replaced.
     fn write(&self, mut dice: Dice) {
         let mut registry = Registry::open(self.path(), clock()).unwrap();
         let mut held: Vec<String> = Vec::new();
@@ -134,7 +133,8 @@ impl Load {
                     issued.push(made);
                     drop(issued);
                     self.count("changes");
-                    // The lock is not fair: who takes it again at once keeps the readers waiting for minutes.
+                    // The lock is not fair: a thread that locks it again at once blocks the readers for
+                    // minutes.
                     std::thread::sleep(Duration::from_micros(500));
                 }
                 Err(error) => {
@@ -146,7 +146,7 @@ impl Load {
         }
     }
 
-    /// Asks for sets, their places and the page of the dataset, and checks each response.
+    /// Requests sets, their periods and the page of the dataset, and checks each response.
     fn read(&self, mut dice: Dice) {
         while self.progress() < 1.0 {
             let (identifier, at) = {
@@ -164,7 +164,7 @@ impl Load {
                 let places: Value = serde_json::from_str(&places).unwrap();
                 let mut intervals = places["intervals"].as_array().unwrap().iter();
                 let at = second(at).to_string();
-                // The set may be one of a registry that was replaced, and be held again since.
+                // The set may be one of the replaced registry, and be held again since.
                 let is_there = intervals.any(|interval| interval["from"] == at.as_str());
                 assert!(is_there || !self.knows(&identifier, &at), "{identifier} from {at}");
                 self.count("places");
@@ -183,8 +183,8 @@ impl Load {
             .any(|(one, second_of)| one == identifier && second(*second_of).to_string() == at)
     }
 
-    /// The body of a response that has what was asked for. `None` means that it is an error, which is
-    /// announced: a set that was lost by the restore, or an outage.
+    /// The body of a successful response. `None` means an announced error: the set was lost by the restore, or
+    /// there is an outage.
     fn checked(&self, got: Got, identifier: &str) -> Option<String> {
         match got {
             Got::Response(200, body) => return Some(body),
@@ -205,7 +205,7 @@ impl Load {
         None
     }
 
-    /// Goes away at any moment: before a whole request was sent, or a whole response was read.
+    /// Disconnects at any moment: before a whole request was sent, or a whole response was read.
     fn break_off(&self, mut dice: Dice) {
         while self.progress() < 1.0 {
             let identifier = {
@@ -225,7 +225,7 @@ impl Load {
         }
     }
 
-    /// Replaces the registry by its backup, half-way.
+    /// Replaces the registry by its backup halfway.
     fn restore(&self) {
         while self.progress() < 0.5 {
             std::thread::sleep(Duration::from_millis(2));
@@ -242,7 +242,7 @@ impl Load {
         self.count("restores");
     }
 
-    /// The memory of the server now, in kB.
+    /// The present memory of the server, in kB.
     fn memory_kb(&self) -> u64 {
         memory_kb(self.serving.lock().unwrap().child.id())
     }
@@ -255,7 +255,7 @@ fn memory_kb(process: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Ingests a granule, and deletes one where there are many. Returns the identifier and the second.
+/// Ingests a granule, and deletes one if there are many. Returns the identifier and the second.
 fn make_change(
     registry: &Registry,
     at: i64,
@@ -272,7 +272,7 @@ fn make_change(
     Ok((applied.instances[0].identifier.to_string(), at))
 }
 
-/// The response, if it has come to its end: with its length, or in chunks of which the last is empty.
+/// The response, if it is complete: it has its whole length, or its last chunk is empty.
 fn whole(response: &[u8]) -> Option<Got> {
     let end = response.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&response[..end]).ok()?.to_lowercase();

@@ -1,7 +1,8 @@
-//! `proof sign` is killed before each of its calls that change a file: what it signed before that goes on.
+//! `proof sign` is killed before each of its calls that change a file. What it signed before is continued.
 //!
-//! Beside the key, the last body is kept before a signature leaves the process. Whenever it is killed, that
-//! body is of the tree that the next run continues, and what was published in between stays its beginning.
+//! The last signed body is stored beside the key before a signature leaves the process. Whenever the process is
+//! killed, that body belongs to the tree that the next run continues. What was published in between stays the
+//! beginning of that tree.
 
 use harness::values::clock;
 use std::os::unix::process::ExitStatusExt;
@@ -24,7 +25,7 @@ fn succeed(directory: &Path, words: &str) {
     assert!(output.status.success(), "{words}: {output:?}");
 }
 
-/// An archive that has signed once, and has something new to state.
+/// An archive that has signed once, and has a new set to state.
 fn prepare(directory: &Path) {
     std::fs::create_dir(directory).unwrap();
     std::fs::create_dir(directory.join("tmp")).unwrap();

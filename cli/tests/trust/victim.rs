@@ -60,12 +60,12 @@ pub struct Plan {
     kind: Kind,
     arguments: Vec<String>,
     adds: Vec<Entry>,
-    /// The granules whose files it states.
+    /// The granules whose files it records.
     records: BTreeSet<String>,
 }
 
 impl Plan {
-    /// Whether a command that was not killed did what it is for: a check finds damaged files.
+    /// Whether a command that was not killed succeeded. A check succeeds by finding damaged files.
     pub fn is_done(&self, output: &Output) -> bool {
         output.status.code() == Some(i32::from(self.kind == Kind::Check))
     }
@@ -90,11 +90,11 @@ pub struct Victim<'primary> {
     own: Ledger,
     mirror: Ledger,
     payment_ids: HashSet<String>,
-    /// The notes of annotations, in their order.
+    /// The notes of annotations, in order.
     notes: Vec<String>,
-    /// When the listing was last confirmed.
+    /// The time at which the listing was last confirmed.
     confirmed: Option<Timestamp>,
-    /// The granules whose file was ever stated.
+    /// The granules for whose file a record was ever made.
     recorded: BTreeSet<String>,
     checked: CheckedFiles,
     created: usize,
@@ -104,7 +104,7 @@ pub struct Victim<'primary> {
 const PAYMENT_IDS: usize = 20;
 
 impl Primary {
-    /// Creates two dozen changes of 300 granules; the state after each is a registry and a manifest.
+    /// Creates two dozen changes of 300 granules. The state after each is a registry and a manifest.
     pub fn new() -> Self {
         let directory = harness::directory();
         let registry = Registry::create(directory.path().join("primary.db"), clock()).unwrap();
@@ -132,8 +132,7 @@ impl Primary {
 }
 
 impl<'primary> Victim<'primary> {
-    /// Creates a registry in a directory. If a reader keeps it open, the -wal file remains between
-    /// commands.
+    /// Creates a registry in a directory. If a reader keeps it open, the -wal file remains between commands.
     pub fn new(
         primary: &'primary Primary,
         directory: tempfile::TempDir,
@@ -196,7 +195,7 @@ impl<'primary> Victim<'primary> {
             Kind::Pull => self.plan_pull(kind, dice, "db"),
             Kind::PullManifest => self.plan_pull(kind, dice, "jsonl"),
             Kind::Payment => {
-                // Few, so that the next lease after a kill is often one of the same worker.
+                // Few workers, so that the next lease after a kill is often one of the same worker.
                 let worker = dice.within(0..3);
                 let arguments = format!("ids payment --worker {worker} --count {PAYMENT_IDS}");
                 Plan::new(kind, &arguments, Vec::new())
@@ -222,7 +221,7 @@ impl<'primary> Victim<'primary> {
             }
             Kind::Confirm => {
                 let from = self.input("listing.txt", &lines(&self.own.held()));
-                // Each confirmation is of a later listing, and before the next change.
+                // Each confirmation is of a later listing, and earlier than the next change.
                 let last = self.own.entries.last().unwrap().at;
                 let last = last.max(self.confirmed.unwrap_or(last));
                 let at = last.next().unwrap();
@@ -233,7 +232,7 @@ impl<'primary> Victim<'primary> {
         }
     }
 
-    /// Granules with their checksums, or the checksums of granules that are held.
+    /// Granules with their checksums, or checksums of granules that are held.
     fn plan_files(&mut self, dice: &mut Dice, ids: usize) -> Plan {
         let held = self.own.held();
         let without = held.difference(&self.recorded).cloned().collect();
@@ -274,7 +273,7 @@ impl<'primary> Victim<'primary> {
         Plan::new(kind, &arguments, vec![entry])
     }
 
-    /// A full listing in no order, in which some ids are new, some are missing, and one is repeated.
+    /// An unsorted full listing, in which some ids are new, some are missing, and one is repeated.
     fn plan_sync(&mut self, dice: &mut Dice, comes: usize) -> Plan {
         let held = self.own.held();
         let (at, comes) = (self.own.next_time(), self.own.new_ids(dice, comes));
@@ -291,7 +290,7 @@ impl<'primary> Victim<'primary> {
         Plan::new(Kind::Sync, &arguments, vec![entry])
     }
 
-    /// Back to a set that was held before, named by its time or by its identifier.
+    /// Reverts to a set that was held before, named by its time or by its identifier.
     fn plan_revert(&mut self, dice: &mut Dice) -> Plan {
         let (now, at) = (self.own.held(), self.own.next_time());
         let others: Vec<&Entry> =
@@ -362,7 +361,7 @@ impl<'primary> Victim<'primary> {
         command
     }
 
-    /// Whether there is a -wal file, which the command would have removed at its end.
+    /// Whether a -wal file exists, which the command would have removed at its end.
     pub fn was_wal_left(&self) -> bool {
         self.reader.is_none()
             && std::fs::metadata(self.in_directory("accession.db-wal"))
@@ -411,8 +410,8 @@ impl<'primary> Victim<'primary> {
         found[usize::from(own.is_empty())]
     }
 
-    /// Compares what is stored beside the history: annotations, the last confirmation and records of
-    /// files. Returns whether the plan added to it. `None` means that it was not to.
+    /// Compares what is stored beside the history: annotations, the last confirmation, and records of files.
+    /// Returns whether the plan's addition was made. `None` means that the plan makes none.
     fn settle_beside(&mut self, registry: &Registry, plan: &Plan, context: &str) -> Option<Found> {
         let found = |is_after| if is_after { Found::After } else { Found::Before };
         let snapshot = registry.snapshot().unwrap();
@@ -422,7 +421,7 @@ impl<'primary> Victim<'primary> {
             .map(Result::unwrap);
         let annotations = history.flat_map(|instance| instance.annotations);
         let mut notes: Vec<String> = annotations.map(|annotation| annotation.note).collect();
-        // They are in the order of the instances, which may differ.
+        // They are ordered by their instances, which may be another order.
         notes.sort_by_key(|note| note.trim_start_matches("note-").parse::<usize>().unwrap());
         let is_annotated = notes.len() > self.notes.len();
         let expected = (0..notes.len()).map(|n| format!("note-{n}")).collect::<Vec<_>>();
@@ -464,8 +463,8 @@ impl<'primary> Victim<'primary> {
         }
     }
 
-    /// A new registry or backup must exist completely or not at all. If it does not exist, the same
-    /// command creates it now, and removes the files that the killed one left.
+    /// A new registry or backup must exist completely or not at all. If it does not exist, the same command
+    /// creates it now, and removes the files that the killed one left.
     fn settle_created(&mut self, plan: &Plan, context: &str) -> Found {
         let path = self.created();
         let found = if path.exists() { Found::After } else { Found::Before };
@@ -489,8 +488,8 @@ impl<'primary> Victim<'primary> {
         found
     }
 
-    /// Whether the killed command left its temporary file. Files that earlier commands left may be
-    /// gone, since the next command that creates a file in that directory removes them.
+    /// Whether the killed command left its temporary file. Files of earlier commands may be gone, since the
+    /// next command that creates a file in that directory removes them.
     pub fn temporary_files_left(&mut self, kind: Kind, context: &str) -> bool {
         let temporary_files = self.temporary_files();
         let more = temporary_files.difference(&self.temporary_files).count();
@@ -506,7 +505,7 @@ impl<'primary> Victim<'primary> {
         self.files().iter().filter_map(|file| temporary_stem(file)).map(str::to_owned).collect()
     }
 
-    /// Asserts that beside the registry there are only its own files and temporary ones.
+    /// Asserts that only the registry's own files and temporary files are beside it.
     pub fn assert_no_other_files(&self, context: &str) {
         let own = ["accession.db", "accession.db-wal", "accession.db-shm"];
         for file in self.files() {

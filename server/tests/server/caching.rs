@@ -1,4 +1,4 @@
-//! Conditional requests, HEAD, compression, and what scripts on other sites may do.
+//! Conditional requests, HEAD, compression, and access for scripts on other sites.
 
 use hyper::Method;
 use std::io::Read;
@@ -34,7 +34,7 @@ fn a_client_that_has_it_is_told_so() {
         let first = served.get(&path);
         assert_eq!(first.status, 200, "{path}");
         let tag = first.header("etag").to_owned();
-        // Bytes that may be compressed have a weak ETag.
+        // Responses that may be compressed have a weak ETag.
         let strong = tag.trim_start_matches("W/");
         assert!(strong.starts_with('"') && strong.len() > 10, "{path}: {tag}");
         let weak = format!("\"other\", W/{strong}");

@@ -1,4 +1,4 @@
-//! Titles, notes, ids and requests come from strangers.
+//! Titles, notes, ids and requests from untrusted sources.
 
 use accession::history::NewAnnotation;
 use accession_server::ServerLimits;
@@ -43,10 +43,10 @@ fn served() -> Served {
     served
 }
 
-/// The elements and attributes of a page that could run something.
+/// Asserts that no element or attribute of a page can run untrusted code.
 fn assert_harmless(path: &str, page: &str) {
     let lower = page.to_lowercase();
-    // A script is a file of the site, or holds data.
+    // A script is a file of the site, or contains data.
     for (at, _) in lower.match_indices("<script") {
         let end = at + lower[at..].find("</script>").unwrap();
         let (tag, content) = page[at..end].split_once('>').unwrap();
@@ -176,12 +176,12 @@ fn paths_that_are_not_utf_8_or_not_ours_are_refused() {
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
         answer.problem();
     }
-    // What does not exist does not take other methods either.
+    // If a resource does not exist, other methods also respond with 404.
     for (path, status) in [
         ("/", 405),
         ("/datasets/D/", 405),
         ("/openapi.json", 405),
-        // Elsewhere, and not as it is asked for.
+        // Requests that would be redirected or rejected with GET.
         ("/datasets/D", 405),
         ("/compare?left=0&right=0", 405),
         ("/doi/nonsense", 405),

@@ -1,4 +1,4 @@
-//! What one client may use, and what a request costs.
+//! The limits for one client, and the cost of a request.
 
 use crate::site::Served;
 use accession::Clock;
@@ -15,7 +15,7 @@ fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     let head = || served.get("/datasets/US.FOOL2.002/head.json");
     let first = head();
     assert!(first.text().contains("\"subsets\":{\"count\":1"), "{}", first.text());
-    // From now on, whoever reads the subsets fails.
+    // From here, reading the subsets fails.
     let path = served.directory.path().join("accession.db");
     let damager = rusqlite::Connection::open(path).unwrap();
     damager.pragma_update(None, "ignore_check_constraints", true).unwrap();
@@ -29,7 +29,7 @@ fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
 #[test]
 fn a_file_is_continued_only_where_it_is_the_same() {
     let served = Served::seed();
-    // Nobody asked for the head before.
+    // The head was not requested before.
     let path = "/datasets/US.FOOL2.002/log/000000.jsonl";
     let whole = served.get(path);
     let tag = whole.header("etag").to_owned();
@@ -43,20 +43,20 @@ fn a_file_is_continued_only_where_it_is_the_same() {
         assert_eq!((part.header("etag"), part.header("cache-control")), (&*tag, "no-cache"));
         assert_eq!(part.header("content-length"), (whole.body.len() - 100).to_string());
     }
-    // Another tag, a weak one, a date: the whole file.
+    // For another ETag, a weak one or a date, the whole file is sent.
     let weak = format!("W/{tag}");
     for known in ["\"other\"", &weak, "Thu, 01 Jan 1970 00:00:00 GMT"] {
         let answer = ask(&[("range", "bytes=100-"), ("if-range", known)]);
         assert_eq!((answer.status, answer.body.len()), (200, whole.body.len()), "{known}");
     }
-    // A condition comes before a range.
+    // A condition is evaluated before a range.
     let known = ask(&[("range", "bytes=100-"), ("if-none-match", &tag)]);
     assert_eq!((known.status, known.body.len(), known.header("content-range")), (304, 0, ""));
     let beyond = format!("bytes={}-", whole.body.len());
     let nothing = ask(&[("range", &beyond)]);
     assert_eq!((nothing.status, nothing.body.len()), (416, 0));
     assert_eq!(nothing.header("content-range"), format!("bytes */{}", whole.body.len()));
-    // The tag is of the bytes, so what is appended has another one.
+    // The ETag is computed from the bytes, so a longer file has a different one.
     served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
     assert_eq!(served.get("/datasets/US.FOOL2.002/head.json").status, 200);
     let longer = ask(&[("range", "bytes=100-"), ("if-range", &tag)]);

@@ -1,4 +1,4 @@
-//! Lists: complete, page by page, and in every format.
+//! Lists are complete, in pages, and available in every format.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The path of the next page, from the header.
+/// The path of the next page, from the `Link` header.
 fn next(answer: &Answer) -> Option<String> {
     let links = answer.header("link").to_owned();
     let (before, _) = links.split_once(">; rel=\"next\"")?;
@@ -23,7 +23,7 @@ fn next(answer: &Answer) -> Option<String> {
     Some(address.strip_prefix("https://registry.example")?.to_owned())
 }
 
-/// The page at a path, and all that follow it.
+/// The page at a path, and all pages after it.
 fn pages(served: &Served, path: String) -> Vec<Answer> {
     let mut pages = vec![served.get(&path)];
     while let Some(path) = next(&pages[pages.len() - 1]) {
@@ -32,7 +32,7 @@ fn pages(served: &Served, path: String) -> Vec<Answer> {
     pages
 }
 
-/// The rows of all pages from the one at a path on.
+/// The rows of the page at a path and of all pages after it.
 fn rows(served: &Served, path: String) -> Vec<Value> {
     pages(served, path).iter().flat_map(|page| lines(&page.text())).collect()
 }
@@ -55,7 +55,7 @@ fn the_granules_of_an_identifier_are_those_that_were_held() {
     );
     let selected = served.get(&format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*"));
     assert_eq!(selected.text().lines().count(), 9);
-    // A list that is kept for ever is one of a version of its format.
+    // A list that is cached for ever has the version of its format in its ETag.
     assert!(selected.header("etag").contains("-lines.1-"), "{}", selected.header("etag"));
 }
 
@@ -94,7 +94,7 @@ fn the_pages_of_a_history_are_the_history() {
     for limit in 1..=6 {
         let path = format!("/datasets/US.FOOL2.002/history?limit={limit}&format=jsonl");
         assert_eq!(&rows(&served, path.clone()), all, "{limit}");
-        // A page that is full is not followed by an empty one.
+        // A full page is not followed by an empty one.
         assert_eq!(pages(&served, path).len(), 5_usize.div_ceil(limit), "{limit}");
     }
 }
@@ -138,7 +138,7 @@ fn datasets_are_listed_and_searched_page_by_page() {
         let names: BTreeSet<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
         assert_eq!((names.len(), rows.len()), (expected, expected), "{start}");
     }
-    // A blank before a granule id belongs to it, or was pasted with it.
+    // A blank before a granule id is a part of it, or was pasted with it.
     served.change("D1", "2001-01-01T00:00:00Z", &[" lead"], &[]);
     for (query, status) in [("%20lead", 303), ("lead", 200), ("%20A", 303)] {
         assert_eq!(served.get(&format!("/?q={query}")).status, status, "{query}");
@@ -182,7 +182,7 @@ fn work_beyond_its_budget_is_refused_with_a_time_to_come_back() {
     for path in [
         "/compare/US.FOOL2.002@2001-02-05...US.FOOL2.002",
         &format!("/check?format=json&text=DI:{FIRST}"),
-        // A pattern that matches nothing would never wait for its client.
+        // A list for a pattern that matches nothing would never wait for its client.
         &format!("/DI:{FIRST}/granules?select=nothing*"),
         &format!("/DI:{FIRST}/granules?select=nothing*&limit=10"),
     ] {
@@ -247,7 +247,7 @@ fn a_list_that_does_not_prove_is_cut_and_one_that_does_has_its_etag_beforehand()
     };
     rename("granule-09999", "granule-09999~");
     assert!(served.stream(&path, || ()).1, "a list that does not prove is cut");
-    // One that ends in its first part is rejected, since nothing was sent yet.
+    // A list that ends in its first part is rejected, since nothing was sent yet.
     assert_eq!(served.get(&format!("{path}?select=*99")).status, 500);
     rename("granule-09999~", "granule-09999");
     let whole = served.get(&path);
@@ -259,7 +259,7 @@ fn a_list_that_does_not_prove_is_cut_and_one_that_does_has_its_etag_beforehand()
     assert_eq!((page.text().as_str(), next(&page)), ("granule-09998\ngranule-09999\n", None));
 }
 
-/// Ids are long, and a page that nobody reads stays in memory.
+/// Ids can be long, and a page that no client reads stays in memory.
 #[test]
 fn a_page_of_ids_ends_by_bytes_and_names_the_next_one() {
     let served = Served::new();
@@ -284,7 +284,7 @@ fn a_digest_selects_one_of_the_contents_of_an_identifier() {
     let other = format!("sha256:{}", "0".repeat(64));
     for list in ["granules", "list", "proof"] {
         let own = served.get(&format!("{set}/{list}?digest={digest}"));
-        // Nothing is signed yet.
+        // No statement is signed yet.
         assert_eq!(own.status, if list == "proof" { 404 } else { 200 }, "{list}");
         let kinds = [("proof", "not-stated")].into_iter().find(|it| it.0 == list);
         assert!(kinds.is_none_or(|(_, kind)| own.problem().1 == kind), "{list}");
@@ -303,7 +303,7 @@ fn a_page_ends_by_bytes_too() {
         let granule_id = format!("G{at:02}");
         let at = second(at);
         import.add(event(at, EventKind::Ingested, &granule_id)).unwrap();
-        // Only the note of a log is so long.
+        // Only the note of a log can be this long.
         import.note(at, Some(&format!("{at}: {}", "a very long note ".repeat(3_800)))).unwrap();
     }
     served
@@ -352,7 +352,7 @@ fn the_periods_of_a_granule_are_listed_page_by_page() {
 #[test]
 fn a_list_whose_rows_were_changed_is_refused_and_nothing_else_is_made_of_them() {
     let served = Served::new();
-    // One that is read at once, and one of several pages.
+    // A list that is read at once, and one of several pages.
     for (dataset, granules) in [("SHORT", 3), ("LONG", 10_000)] {
         let ids: Vec<String> = (0..granules).map(|n| format!("granule-{n:05}")).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -382,7 +382,7 @@ fn a_list_whose_rows_were_changed_is_refused_and_nothing_else_is_made_of_them() 
                 _ => assert!(broke_off(&list), "{list}"),
             }
         }
-        // These cannot be proved.
+        // Pages of a list cannot be verified.
         let pages = ["?limit=2", "?limit=20000", "?after=granule-00000"];
         assert!(pages.iter().all(|page| !broke_off(&format!("{list}{page}"))));
         refused(&comparison);
@@ -410,7 +410,7 @@ proptest! {
     }
 }
 
-/// Each subset costs a look-up: no more are read than are asked for.
+/// Each subset costs a look-up, so no more subsets are read than requested.
 #[test]
 fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() {
     let served = Served::new();
@@ -430,7 +430,7 @@ fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() 
             "a list is complete without a next page"
         );
     }
-    // They are in two datasets, one of which held the set itself, too.
+    // The subsets are in two datasets. A third dataset held the set itself.
     served.change("A", "2001-01-01T00:00:00Z", &["A.1", "A.2"], &[]);
     served.change("E", "2001-01-01T00:00:00Z", &["A.1", "A.2", "C"], &[]);
     let wanted = accession::SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);

@@ -1,4 +1,4 @@
-//! The server: its routes against the router, and its connections over real sockets.
+//! The server: its routes through the router, and its connections over real sockets.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]

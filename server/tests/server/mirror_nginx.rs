@@ -1,5 +1,5 @@
-//! A mirror that reads a published directory from nginx. Python's web server, which has no ranges, is read
-//! in a transcript of the command line.
+//! A mirror that reads a published directory from nginx. A transcript of the command line tests Python's web
+//! server, which does not support ranges.
 
 use harness::values::clock;
 use std::io::{Read, Write};
@@ -19,10 +19,10 @@ use harness::installed::installed;
 struct Nginx(Child);
 
 impl Nginx {
-    /// Starts nginx over the directory `www`, and returns its port. `None`: it is not installed.
+    /// Starts nginx for the directory `www`, and returns its port. `None` if nginx is not installed.
     fn over(directory: &Path) -> Option<(Self, u16)> {
         let program = installed("nginx")?;
-        // Something else may take a port between its being found free and nginx.
+        // Another process may take the port after it was found to be free.
         (0..5).find_map(|_| Nginx::on_a_free_port(&program, directory)).or_else(|| {
             let log = std::fs::read_to_string(directory.join("error.log"));
             panic!("nginx did not start: {}", log.unwrap_or_default());
@@ -33,7 +33,7 @@ impl Nginx {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let here = directory.display();
         let user = if directory.starts_with("/root") { "user root;" } else { "" };
-        // The parts of the example in the documents that lead identifiers to their sets, and name types.
+        // The parts of the documented example that lead identifiers to their sets and that define types.
         let example = include_str!("../../../docs/deploy/nginx-published.conf");
         let part = |from: &str, to: &str| {
             let part = &example[example.find(from).unwrap()..];
@@ -57,7 +57,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It writes its number when it listens.
+        // Nginx writes its process id when it listens.
         while !directory.join("pid").exists() {
             if child.try_wait().unwrap().is_some() {
                 return None;
@@ -90,7 +90,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
         mirror.pull(&name("mirror"), &primary, options.at(second(at))).unwrap()
     };
     for at in 0..9_i64 {
-        // The first segment is completed with the seventh change.
+        // The seventh change completes the first segment.
         enlarge(&us, "us", at, 1_000);
         publish_all(&us, &directory.join("www")).unwrap();
         assert!(follow(at).is_identical());
@@ -140,7 +140,7 @@ fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_
         "{found}"
     );
     assert!(get(&format!("/datasets/us/history/{month}.html")).contains("200 OK"));
-    // The script knows where digests lead.
+    // The script of the page leads digests to their sets.
     let unknown = get(&format!("/{}", latest.digest));
     assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
     for (path, media_type) in

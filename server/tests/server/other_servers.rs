@@ -1,4 +1,4 @@
-//! A published directory on Caddy and on Apache, with the lines that the documents give for them.
+//! A published directory on Caddy and on Apache, with the documented configurations.
 
 use harness::values::{AtTime, clock};
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ impl Drop for Running {
     }
 }
 
-/// The lines for a server that the documents give after these words.
+/// The configuration that the documents show after these words.
 fn documented(words: &str, www: &Path) -> String {
     let guide = include_str!("../../../docs/guide/publish.md");
     let lines = &guide[guide.find(words).unwrap()..];
@@ -32,14 +32,14 @@ fn documented(words: &str, www: &Path) -> String {
     lines.replace("/srv/www", www.to_str().unwrap())
 }
 
-/// What Caddy reads: without its port for commands, and without encryption.
+/// The configuration of Caddy, without its administration port and without encryption.
 fn caddy(here: &Path, port: u16) -> String {
     let lines = documented("With Caddy", &here.join("www"));
     let site = lines.replace("registry.archive.example", &format!("http://127.0.0.1:{port}"));
     format!("{{\n\tadmin off\n}}\n{site}")
 }
 
-/// What Apache reads: the modules that Debian loads, and that for headers.
+/// The configuration of Apache, with the modules that Debian loads and the module for headers.
 fn apache(here: &Path, port: u16) -> String {
     let lines = documented("With Apache", &here.join("www"));
     let modules = ["mpm_event", "authz_core", "dir", "mime", "headers"].map(|module| {
@@ -62,7 +62,7 @@ const SERVERS: [(&str, &[&str], Configuration); 2] = [
 
 #[test]
 fn a_directory_resolves_on_caddy_and_on_apache_with_the_documented_lines() {
-    // Caddy hides what is below a directory whose name begins with a dot.
+    // Caddy hides everything below a directory whose name begins with a dot.
     let directory = tempfile::Builder::new().prefix("www").tempdir().unwrap();
     let here = directory.path().canonicalize().unwrap();
     let us = Registry::temporary(clock()).unwrap();
@@ -110,7 +110,7 @@ fn a_directory_resolves_on_caddy_and_on_apache_with_the_documented_lines() {
                 assert!(answer.contains(header), "{program} {path}: {answer}");
             }
         }
-        // The script of the page that is sent leads to the set.
+        // The script of the 404 page leads to the set.
         for path in [format!("/DI:{}", latest.identifier), format!("/{}", latest.digest)] {
             let answer = get(&path).unwrap();
             assert!(answer.starts_with("HTTP/1.1 404"), "{program} {path}: {answer}");

@@ -1,4 +1,4 @@
-//! What the pages say.
+//! The contents of the pages.
 
 use accession::dataset::DatasetMetadata;
 use accession::fixity::{CheckOptions, FileTree};
@@ -56,7 +56,7 @@ fn a_reference_manager_saves_the_title_with_the_identifier() {
     let ris =
         served.get_as("/datasets/US.FOOL2.002@2001-01-05", "application/x-research-info-systems");
     assert!(ris.text().contains(&format!("TI  - {saved}\r\n")), "{}", ris.text());
-    // A dataset is cited as it is now.
+    // The page of a dataset cites its present set.
     let [saved, _] = titles("/datasets/US.FOOL2.002/");
     assert!(saved.starts_with("FOO Level 2 [DI:") && saved.ends_with(']'), "{saved}");
     let dataset = accession::dataset::DatasetMetadata::named(name("EMPTY"));
@@ -145,7 +145,7 @@ fn the_page_of_a_mirror_says_whether_the_copy_matches() {
     std::fs::write(files.join("C"), "damaged").unwrap();
     check();
     is("names identical · checksums not recorded · files on disk 2 missing, 1 damaged.");
-    // The primary is ahead, then both have diverged, and then it has another history.
+    // The primary is ahead. Then both have diverged. Then the primary has a different history.
     recorded(&us, 2, &["F"]);
     compare().unwrap();
     is("names different · checksums not compared · files on disk 2 missing, 1 damaged.");
@@ -209,7 +209,7 @@ fn pasted_citations_are_checked() {
     let page = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(page.contains("one file was truncated") && page.contains("questionable"), "{page}");
     assert!(!page.contains(">confirmed<") && !page.contains("nothing to object to"), "{page}");
-    // A dataset that is cited without an identifier is listed, in any format of references.
+    // A dataset that is cited without an identifier is listed, in any reference format.
     let bibtex = format!(
         "@misc{{a, doi = {{10.9999/US/FOOL2.v2}}}}\n\n@misc{{b, doi = {{10.1234/other}}}}\n\n\
          @misc{{c, doi = {{10.9999/US/FOOL2.v2}}, note = {{DI:{FIRST}, as held at 2001-01-02}}}}\n"
@@ -241,7 +241,7 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
     assert!(served.get("/metrics").text().contains("accession_responses_total{status=\"4xx\"} 3"));
 }
 
-/// A dataset with a number of changes, one after the other until yesterday, evenly over some days.
+/// A dataset with this many changes, evenly spread over some days until yesterday.
 fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
     const DAY: i64 = 86_400_000_000;
     let record = accession::dataset::DatasetMetadata::named(name(dataset));
@@ -355,7 +355,7 @@ fn any_two_changes_can_be_compared() {
             &format!("<a href=\"/DI:{SECOND}\">"),
         ],
     );
-    // The sums are those of the whole month.
+    // The totals are those of the whole month.
     let cut = served.page("/datasets/US.FOOL2.002/history?limit=1&date=2001-01-02");
     assert!(cut.contains("2001-01-02T00:00:00Z") && !cut.contains("2001-01-03T00:00:00Z"), "{cut}");
     let cut = served.page("/datasets/US.FOOL2.002/history?limit=2&date=2001-02-28");
@@ -426,7 +426,8 @@ fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
         .unwrap();
     assert_eq!(ids(&served.get("/datasets/NEW/feed.atom").text()), ids(&feed));
     assert_eq!(served.get("/datasets/US.FOOL2.002/feed.atom").status, 301);
-    // Of all datasets, the last of what was recorded on a day, however many days of history that is.
+    // The feed of all datasets has only the latest change that was recorded on a day, however many days of
+    // history were recorded.
     served.change("OTHER", "2001-03-02T00:00:00Z", &["x"], &[]);
     served.change("OTHER", "2001-03-02T12:00:00Z", &["y"], &[]);
     let all = served.get("/feed.atom").text();
@@ -517,7 +518,7 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
         "{}",
         pages()
     );
-    // What was confirmed is not the set that is held after another change.
+    // After another change, the set held is not the confirmed one.
     served
         .registry
         .with_clock(Clock::fixed("2026-01-03T00:00:00Z".parse().unwrap()).confirmed())
@@ -534,7 +535,7 @@ fn the_plot_is_that_of_the_dataset_that_has_the_name_now() {
         served.change("US", &format!("2001-01-0{}T00:00:00Z", day + 1), &[granule], &[]);
     }
     assert!(served.page("/datasets/US/").contains("Last 3 since 3 Jan 2001"));
-    // What it was called goes to another one.
+    // The name of the dataset goes to another dataset.
     let later = |micros: i64| Timestamp::from_micros(now().as_micros() + micros).unwrap();
     let registry = &served.registry;
     registry

@@ -1,4 +1,4 @@
-//! Whoever may write into a published directory cannot make `publish` read or write another file.
+//! A user who can write into a published directory cannot make `publish` read or write another file.
 
 use harness::values::clock;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// What publishing writes, and the directories on the way.
+/// The files that publishing writes, and the directories on the way.
 const NAMES: [&str; 15] = [
     "datasets/US/log/000000.jsonl",
     "datasets/US/log",
@@ -42,7 +42,7 @@ const NAMES: [&str; 15] = [
     ".accession-publish.lock",
 ];
 
-/// Puts a link to `target` in the place of a name.
+/// Replaces a file or directory by a link to `target`.
 fn plant(at: &Path, target: &Path) {
     std::fs::create_dir_all(at.parent().unwrap()).unwrap();
     if at.is_dir() {
@@ -56,7 +56,7 @@ fn plant(at: &Path, target: &Path) {
 #[test]
 fn no_link_in_the_directory_is_followed() {
     for linked in NAMES {
-        // The first run, and one that has news for a directory that was published into.
+        // The first run, and a run with changes for a directory that was published into before.
         for is_published in [false, true] {
             let place = harness::directory();
             let (www, victim) = (place.path().join("www"), place.path().join("victim"));
@@ -66,14 +66,14 @@ fn no_link_in_the_directory_is_followed() {
                 run(&registry, &www).unwrap();
                 step(&registry, "US", 1, ["B"], []);
             } else {
-                // Without it, a directory that has something is not published into at all.
+                // Without this file, `publish` rejects a directory that is not empty.
                 std::fs::write(www.join(".accession-publish.lock"), "").unwrap();
             }
             let is_directory =
                 ["log", "US", "OLD", "datasets"].iter().any(|it| linked.ends_with(it));
             let at = www.join(linked);
             match is_directory {
-                // As it was, elsewhere.
+                // The same contents, elsewhere.
                 true if is_published => std::fs::rename(&at, &victim).unwrap(),
                 true => std::fs::create_dir(&victim).unwrap(),
                 false if is_published && at.exists() => drop(std::fs::copy(&at, &victim).unwrap()),
@@ -97,7 +97,7 @@ fn no_link_in_the_directory_is_followed() {
 #[test]
 fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
     let registry = registry();
-    // Pages and settings are not read.
+    // `verify` reads neither pages nor settings.
     let unread = [".new", ".html", ".css", "publish.json"];
     let is_read = |name: &&&str| !unread.iter().any(|ending| name.ends_with(ending));
     for linked in NAMES.iter().filter(is_read) {

@@ -1,4 +1,4 @@
-//! `verify DIR` names every file for mirrors that is not as it was published, and changes nothing.
+//! `verify DIR` names every file for mirrors that differs from what was published, and changes nothing.
 
 use harness::values::clock;
 use std::path::Path;
@@ -30,8 +30,7 @@ fn annotate(registry: &Registry, note: &str) {
     registry.annotate(&latest, &note).unwrap();
 }
 
-/// A registry with a dataset of two segments, cited subsets and an annotation, and another one that was
-/// renamed.
+/// A registry with a dataset of two segments, cited subsets and an annotation, and with a renamed dataset.
 fn registry() -> Registry {
     let registry = Registry::temporary(clock()).unwrap();
     (0..3).for_each(|at| enlarge(&registry, "US", at, 3_000));
@@ -79,7 +78,7 @@ fn each_file_that_is_damaged_or_missing_is_named() {
         std::fs::write(path, &whole[..whole.len() - 1]).unwrap();
         assert_eq!(differences(&registry, www)[0].file, *shown);
         std::fs::remove_file(path).unwrap();
-        // The next run writes a list again that is missing.
+        // A missing list is no difference, because the next run writes it again.
         if !shown.starts_with("lists/") {
             assert_eq!(differences(&registry, www)[0].file, *shown);
         }
@@ -89,7 +88,7 @@ fn each_file_that_is_damaged_or_missing_is_named() {
     assert_eq!(files(www), all);
 }
 
-/// A check of the whole dataset is on its page, and so are other things that happen between two runs.
+/// The page of a dataset shows when it was last checked against a listing, which can happen between two runs.
 #[test]
 fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
     let place = harness::directory();

@@ -1,4 +1,4 @@
-//! Only what is public is shown, in every answer.
+//! Every response shows only public datasets.
 
 use accession_server::ServerLimits;
 
@@ -54,7 +54,7 @@ fn a_dataset_that_is_not_public_is_in_no_answer() {
             assert!(!text.contains("2003-01-01"), "{path}: {text}");
         }
     }
-    // Without the restriction, the same questions have other answers.
+    // Without the restriction, the same requests have different responses.
     let all = Served::new();
     all.change("SECRET", "2002-01-01T00:00:00Z", &["A", "B"], &[]);
     assert!(all.get("/find?granule=A&format=json").text().contains("SECRET"));
@@ -62,7 +62,7 @@ fn a_dataset_that_is_not_public_is_in_no_answer() {
 
 #[test]
 fn a_digest_of_a_dataset_that_is_not_public_is_not_counted() {
-    // The digests of these two sets have their first 12 digits in common.
+    // The digests of these two sets begin with the same 12 digits.
     let (open, secret) = (["G28041929"], ["G29068248"]);
     for (public, status) in [(&["OPEN"][..], 303), (&["OPEN", "SECRET"], 409)] {
         let served = Served::with(public, ServerLimits::default());

@@ -20,7 +20,7 @@ fn settings(public_url: Option<&str>) -> SiteSettings {
     }
 }
 
-/// A registry with datasets, one of which was renamed.
+/// A registry with three datasets, one of which was renamed.
 fn registry() -> Registry {
     let registry = Registry::temporary(clock()).unwrap();
     for dataset in ["A", "B", "OLD"] {
@@ -48,7 +48,7 @@ fn attributes<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
     page.split(&begin).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// Every address to which a page links, and the one to which it leads by itself.
+/// Every address that a page links to, and the address that it redirects to.
 fn targets(page: &str) -> Vec<&str> {
     let mut targets: Vec<&str> =
         ["href", "src", "action"].iter().flat_map(|it| attributes(page, it)).collect();
@@ -89,10 +89,10 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             let page = text(www, &format!("{directory}index.html"));
             assert!(page.starts_with("<!DOCTYPE html>") && page.contains("US Archive"));
             assert!(!page.contains("mallory"), "{directory}");
-            // Only `serve` answers these, and knows what day it is.
+            // Only `serve` has these addresses, and knows the present day.
             assert!(!page.contains("/granules") && !page.contains("?format="), "{directory}");
             assert!(!page.contains(" ago") && !page.contains("today"), "{directory}: {page}");
-            // Below the root of a server, and below a directory of one.
+            // At the root of a server, and in a directory of a server.
             for root in ["http://files.example/", "http://files.example/some/where/"] {
                 let root = Url::parse(root).unwrap();
                 let here = root.join(&format!("./{directory}")).unwrap();
@@ -117,7 +117,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             }
         }
         assert!(seen >= 2 * 3 * pages.len(), "{seen}");
-        // A withdrawn dataset keeps its page, which is not listed.
+        // A withdrawn dataset keeps its page, but is not listed.
         let listed = targets(&text(www, "index.html")).contains(&"./datasets/B/");
         let page = text(www, "datasets/B/index.html");
         assert!(!listed && page.contains("was withdrawn") && page.contains("The last set<"));
@@ -127,7 +127,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             let feed = text(www, feed);
             assert!(feed.contains("<entry>") && !feed.contains("mallory"), "{feed}");
         }
-        // A former name leads to the present one.
+        // A former name leads to the present name.
         assert!(targets(&text(www, "datasets/OLD/index.html")).contains(&"../../datasets/NEW/"));
         let sitemap = text(www, "sitemap.xml");
         let Some(url) = public_url else {
@@ -158,7 +158,7 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
         publish_pages(&registry, www, &SiteSettings::default(), &[]).unwrap();
         assert_eq!(files.map(|file| text(www, file)), before);
     }
-    // Another dataset, and a rename, are in the sitemap, which has no address that is gone.
+    // The sitemap has the new name of a renamed dataset, and no address that no longer exists.
     registry.rename_dataset(&name("NEW"), &name("NEWER")).unwrap();
     publish_all(&registry, www).unwrap();
     publish_pages(&registry, www, &SiteSettings::default(), &[]).unwrap();
@@ -174,7 +174,7 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
         assert!(!www.join("sitemap.xml").exists() && !www.join("robots.txt").exists());
         assert!(text(www, "index.html").contains("US Archive"));
     }
-    // What another program put there is left.
+    // A file that another program wrote is not removed.
     std::fs::write(www.join("robots.txt"), "User-agent: *\n").unwrap();
     publish_pages(&registry, www, &without, &[]).unwrap();
     assert!(www.join("robots.txt").exists());
@@ -219,7 +219,7 @@ fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
     for mine in replaced {
         let path = directory.path().join(&mine);
         std::fs::write(&path, "mine").unwrap();
-        // A refusal leaves nothing by which the next run could take the directory for its own.
+        // A rejected run leaves nothing that could make the next run accept the directory.
         for _ in 0..2 {
             let refused = publish_all(&registry, directory.path()).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::AlreadyExists, "{mine}");
@@ -229,7 +229,7 @@ fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
     }
     std::fs::write(directory.path().join("about.html"), "mine").unwrap();
     publish_all(&registry, directory.path()).unwrap();
-    // As the first run leaves it if it is killed: with its lock, and without the rest.
+    // A first run that was killed leaves its lock, and not the rest.
     std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
     std::fs::write(directory.path().join("index.html"), "half of a page").unwrap();
     publish_all(&registry, directory.path()).unwrap();

@@ -35,13 +35,13 @@ fn text(directory: &Path, file: &str) -> String {
     std::fs::read_to_string(directory.join(file)).unwrap_or_default()
 }
 
-/// When each file was written.
+/// The time at which each file was written.
 fn times(directory: &Path) -> BTreeMap<String, std::time::SystemTime> {
     let written = |name: &String| directory.join(name).metadata().unwrap().modified().unwrap();
     files(directory).into_keys().map(|name| (name.clone(), written(&name))).collect()
 }
 
-/// Where the shards of a directory lead an identifier: the first period's page; or a digest that a set got
+/// The page to which the shards lead an identifier (that of its first period), or a digest that a set got
 /// later.
 fn page_of(directory: &Path, identifier: &str) -> Option<String> {
     let shard: Value =
@@ -51,7 +51,8 @@ fn page_of(directory: &Path, identifier: &str) -> Option<String> {
     Some(format!("datasets/{dataset}/history/{}.html", &from[..7]))
 }
 
-/// Each identifier of a dataset has a place on a page, to which its digest leads too.
+/// Asserts that each identifier of a dataset has an anchor on one page, and that its digest leads to a page
+/// with the digest. Returns the number of identifiers.
 fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usize {
     let mut resolved = 0;
     let subsets = registry.snapshot().unwrap().subsets(&name(dataset)).unwrap().into_iter();
@@ -76,7 +77,7 @@ fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usiz
     resolved
 }
 
-/// A registry whose sets come back, within a month and later, with a cited subset.
+/// A registry with sets that come back, within a month and later, and with a cited subset.
 fn registry() -> Registry {
     let registry = Registry::temporary(clock()).unwrap();
     for (time, ingested, deleted) in [
@@ -99,8 +100,7 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     publish(&registry, www, Some("https://data.example.org/a"));
     assert_eq!(assert_resolves(&registry, www, "D"), 5);
     assert_eq!(page_of(www, "00000000000000000000000000000000"), None);
-    // The citation on a page leads to it: by the site's address, or by that of the site that is said to
-    // resolve.
+    // The citation on a page has the address of the site, or that of its resolver.
     let latest =
         registry.snapshot().unwrap().dataset(&name("D")).unwrap().latest.unwrap().identifier;
     let assert_cited = |site: &str| {
@@ -114,8 +114,8 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     let settings = SiteSettings { resolver, ..SiteSettings::default() };
     publish_pages(&registry, www, &settings, &[]).unwrap();
     assert_cited("https://ids.example");
-    // A cited subset has its own, on the page of the set of which it is; and without a script, it is said
-    // whose citation that of the page is.
+    // A cited subset has its own citation, on the page of its parent set. For readers without scripts, the page
+    // says which set its main citation is for.
     let page = text(www, "datasets/D/history/2001-03.html");
     let subset = registry.snapshot().unwrap().subsets(&name("D")).unwrap()[0].identifier;
     let cited = page.split(&format!("id=\"cite-{subset}\"")).nth(1).unwrap();
@@ -123,7 +123,7 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     assert!(cited.split("</blockquote>").next().unwrap().contains(&expected), "{page}");
     assert!(page.contains("The last set of the month, of 2001-03-01T00:00:00Z."), "{page}");
     assert!(page.contains(&format!("accession granules <span>DI:{latest}</span>")), "{page}");
-    // The map of nginx leads there as well.
+    // The map for nginx leads to the same pages.
     let map = text(www, "di.map");
     assert_eq!(map.lines().count(), 3);
     for line in map.lines() {
@@ -132,7 +132,7 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
         let page = page_of(www, identifier).unwrap();
         assert_eq!(place, format!("\"/a/{page}#{identifier}\""));
     }
-    // The page for addresses that are not there has its links below the public address.
+    // The page for missing addresses resolves its links below the public address.
     assert!(text(www, "404.html").contains("<base href=\"/a/\">"));
 }
 
@@ -154,7 +154,7 @@ fn a_later_digest_has_its_own_place_and_ends_no_set() {
     let page = month("03");
     assert!(page.contains("the last one is held now") && !page.contains("data-until"), "{page}");
     assert!(page.contains("data-digest-until=\"2001-04-01T00:00:00Z\""), "{page}");
-    // What was noted of the set later, also where its subset is.
+    // A later note about the set is also shown with its subset.
     assert_eq!(page.matches("A was truncated").count(), 2, "{page}");
     assert!(month("04").contains("data-from=\"2001-03-01T00:00:00Z\""), "{}", month("04"));
     // The set that is held again now.
@@ -178,7 +178,7 @@ fn the_lists_of_the_latest_set_and_of_cited_subsets_have_their_digests() {
         lists += 1;
     }
     assert_eq!(lists, 2);
-    // Another set is the latest one: its list takes the place of the former one.
+    // Another set is the latest now. Its list replaces the list of the previous one.
     registry.change(&name("D"), &change(["C"], []).at(at("2001-04-01T00:00:00Z"))).unwrap();
     publish(&registry, www, None);
     assert_eq!(std::fs::read_dir(www.join("lists")).unwrap().count(), 2);
@@ -204,12 +204,12 @@ fn a_night_writes_what_it_changes_and_no_other_file() {
         .filter(|file| file.contains("history/") || file.starts_with("di/"))
         .collect();
     let months: Vec<&&str> = written.iter().filter(|file| file.contains("history/")).collect();
-    // April; March, whose last set was replaced now; and January, which had the same set, whose list made
-    // place.
+    // April; March, whose last set was replaced now; and January, which had the same set, whose list was
+    // removed.
     let expected = ["2001-01.html", "2001-03.html", "2001-04.html", "index.html"];
     assert_eq!(months.len(), expected.len(), "{written:?}");
     assert!(months.iter().zip(expected).all(|(file, name)| file.ends_with(name)), "{written:?}");
-    // The new identifier, its digest, and the one that it ended.
+    // The shards of the new identifier, of its digest, and of the identifier whose period it ended.
     assert!(written.len() <= months.len() + 3, "{written:?}");
     assert_eq!(assert_resolves(&registry, www, "D"), 6);
 }
@@ -225,7 +225,7 @@ fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
     assert_resolves(&second, www, "E");
     assert_eq!(assert_resolves(&first, www, "D"), 5);
     assert!(std::fs::read_dir(www.join("lists")).unwrap().count() >= 3);
-    // A damaged shard is made again from the registry.
+    // A damaged shard is rebuilt from the registry.
     for number in 0..=255_u8 {
         std::fs::write(www.join(format!("di/{number:02x}.json")), "{").unwrap();
     }

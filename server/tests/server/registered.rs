@@ -18,7 +18,7 @@ const SUBSETS: &str = "/datasets/US.FOOL2.002/subsets";
 const LINES: [(&str, &str); 1] = [("content-type", "text/plain; charset=utf-8")];
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-/// The seed. The registry is opened as the program opens it, but another writer is hardly waited for.
+/// Serves the seed. The registry is opened as by the program, but hardly waits for another writer.
 fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let at = std::sync::Arc::new(std::sync::OnceLock::<PathBuf>::new());
     let path = std::sync::Arc::clone(&at);
@@ -52,7 +52,7 @@ fn a_subset_is_stored_once_and_resolves() {
     }
     let row: serde_json::Value = serde_json::from_slice(&new.body).unwrap();
     assert_eq!(format!("/DI:{}", row["identifier"].as_str().unwrap()), location);
-    // What is selected of another time is another citation, and all that was held needs none.
+    // A selection at another time is another citation. A selection of the whole set needs no subset.
     let patterns = r#"{"patterns":["FOOL2.v2.1?.*"],"at":"2001-02-05"}"#;
     assert_eq!(post(&served, &JSON, patterns).status, 201);
     assert_eq!(post(&served, &JSON, patterns).status, 200);
@@ -97,7 +97,7 @@ fn what_cannot_be_registered_is_named_and_stores_nothing() {
         let path = format!("/datasets/{dataset}/subsets");
         assert_eq!(served.ask(Method::POST, &path, &LINES, "A").status, 404);
     }
-    // One is left for the day, and what is stored needs none.
+    // One more subset can be stored today. One that is already stored does not count.
     assert_eq!(post(&served, &LINES, &held).status, 201);
     let refused = post(&served, &JSON, r#"{"patterns":["FOOL2.v2.1?.*"]}"#);
     assert_eq!(refused.problem().1, "too-many-subsets");
@@ -144,7 +144,7 @@ fn what_goes_wrong_is_said_and_readers_do_not_wait() {
     let refused = slow.post(SUBSETS, &LINES, body(Some(io::ErrorKind::ConnectionReset.into())));
     assert_eq!((refused.status, &*refused.problem().1), (400, "usage"));
 
-    // The archivist's writer has the lock.
+    // Another writer, such as the archivist, holds the lock.
     let served = served(None, ServerLimits::default());
     let held = ids("us-2001-01-02.txt").remove(0);
     let path = served.directory.path().join("accession.db");

@@ -1,4 +1,4 @@
-//! The registry changes under the server: it is written, renamed, withdrawn, replaced, removed.
+//! The registry changes while it is served: it is written, renamed, withdrawn, replaced, removed.
 
 use crate::site::{FIRST, SECOND, Served};
 use harness::values::clock;
@@ -23,7 +23,7 @@ fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {
         served.json("/datasets/US.FOOL2.002/")["latest"]["timestamp"],
         "2001-03-03T00:00:00Z"
     );
-    // The plot, too, is that of the registry that is there now.
+    // The plot is that of the present registry, too.
     assert!(!served.page("/datasets/US.FOOL2.002/").contains("2001-04-01"));
 }
 
@@ -33,7 +33,7 @@ fn a_registry_that_is_missing_is_an_outage_and_never_an_unknown_identifier() {
     let path = served.directory.path().join("accession.db");
     let elsewhere = served.directory.path().join("elsewhere.db");
     std::fs::rename(&path, &elsewhere).unwrap();
-    // It is probed in the background.
+    // The registry is probed in the background.
     while served.get("/healthz").status == 200 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -62,7 +62,7 @@ fn a_registry_that_a_newer_program_has_migrated_is_an_outage() {
     assert_eq!((answer.status, answer.problem().1.as_str()), (503, "other-schema"));
 }
 
-/// Its page is not made, which would need the history.
+/// The page, which would need the history, is not created.
 #[test]
 fn a_former_name_leads_on_before_anything_is_read() {
     let served = Served::seed();

@@ -1,4 +1,4 @@
-//! What the page of a set says.
+//! The page of a set.
 
 use accession::file::{Algorithm, Checksum};
 use accession::history::NewAnnotation;
@@ -32,7 +32,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     let page = served.page(&format!("/DI:{latest}"));
     assert!(page.contains("</time></b> until <b><b class=\"plus\">now</b></b>"), "{page}");
     assert!(!page.contains("class=\"fate\""), "{page}");
-    // Files of it are replaced: its names are those since the same day.
+    // Files of the set are replaced. The page of the dataset still shows the same first day.
     let granule = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204";
     for (at, byte) in [("2001-04-01T00:00:00Z", 1), ("2001-04-02T00:00:00Z", 2)] {
         let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
@@ -46,7 +46,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     }
     let page = served.page("/datasets/US.FOOL2.002/");
     assert!(page.contains("<p>Held since <time datetime=\"2001-03-03"), "{page}");
-    // What is not relied on comes first, before the title.
+    // A warning about a questionable set comes first, before the title.
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
     note.questionable = true;
     let at =
@@ -86,7 +86,7 @@ fn what_programs_and_paper_have_of_a_page_is_its_address() {
     for path in ["/datasets/US.FOOL2.002/history", comparison] {
         assert_printed(path, &format!("https://registry.example{path}"));
     }
-    // The record names another site that resolves: it is that of the citation.
+    // The record names another resolver. The citation has its address.
     let edit = |dataset: &mut accession::dataset::DatasetMetadata| {
         dataset.resolver = Some("https://ids.example/".parse().unwrap());
     };
@@ -127,7 +127,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
             "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
         ],
     );
-    // Of no names, the shell computes nothing.
+    // The page of the empty set has no shell command to compute the identifier.
     served.change("FIRST", "2005-01-01T00:00:00Z", &[], &["A", "B"]);
     let page = served.page("/datasets/FIRST@2002-06-01");
     assert!(page.contains("; <b>0</b> of 1 granule is still held. "), "{page}");
@@ -142,7 +142,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
 #[test]
 fn a_subset_has_a_page_once_it_is_saved() {
     let served = Served::seed();
-    // Before, its names are listed. No page shows the whole set instead.
+    // Before a subset is saved, its names can be listed. No page shows the whole set instead.
     let path = format!("/DI:{SECOND}?select=FOOL2.v2.0%2A");
     for media_type in ["text/html", "application/json"] {
         let refused = served.get_as(&path, media_type);
@@ -187,11 +187,11 @@ fn granules_that_are_still_held_with_different_content_are_counted() {
         let (_, said) = page.split_once("; <b>").unwrap_or_else(|| panic!("{page}"));
         said.split_once(". ").unwrap().0.to_owned()
     };
-    // No content of C is recorded, so nobody can tell that all contents are the same.
+    // C has no recorded content, so the page does not say that all contents are the same.
     assert_eq!(said(), "2</b> of 3 granules are still held");
     change("2001-03-01T00:00:00Z", &[("B", 2), ("D", 1)]);
     assert_eq!(said(), "2</b> of 3 granules are still held, <b>1</b> with different content");
-    // A granule that was deleted comes back with another content.
+    // A granule that was deleted comes back with different content.
     served.change("FOO", "2001-04-01T00:00:00Z", &["A"], &[]);
     change("2001-04-01T00:00:01Z", &[("A", 2)]);
     assert_eq!(said(), "3</b> of 3 granules are still held, <b>2</b> with different content");
@@ -246,7 +246,7 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
         "",
     );
     assert_eq!(again.status, 304);
-    // The ids of a set are the same for ever.
+    // The ids of a set never change.
     assert_eq!(served.get(&format!("{of_set}/granules")).header("etag"), list.header("etag"));
 }
 

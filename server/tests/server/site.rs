@@ -1,4 +1,4 @@
-//! A registry and the service over it.
+//! A registry, and the service for it.
 
 use harness::values::{AtTime, clock};
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use tokio::runtime::Runtime;
 use harness::seed::ids;
 use harness::values::{change, name};
 
-/// The identifier of the seed's first two sets, computed by its one-liner.
+/// The identifiers of the seed's first two sets, computed by its one-liner.
 pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";
 pub const SECOND: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
-/// A registry in a directory, and the service over it.
+/// A registry in a directory, and the service for it.
 pub struct Served {
     pub directory: tempfile::TempDir,
     pub registry: Registry,
@@ -26,7 +26,7 @@ pub struct Served {
     runtime: Runtime,
 }
 
-/// A response, read to its end.
+/// A response with its complete body.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -40,7 +40,7 @@ impl Served {
         Served::with(&[], ServerLimits::default())
     }
 
-    /// An empty registry, of which some datasets are public.
+    /// An empty registry, in which only these datasets are public.
     pub fn with(datasets: &[&str], limits: ServerLimits) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
@@ -54,7 +54,7 @@ impl Served {
         Served { directory, registry, service, runtime }
     }
 
-    /// The seed, of which clients can register subsets.
+    /// The seed. Clients can register subsets of it.
     pub fn registering(registration: Registration, limits: ServerLimits) -> Self {
         let served = Served::seed();
         let path = served.directory.path().join("accession.db");
@@ -63,7 +63,8 @@ impl Served {
         Served { service: Service::open(config).unwrap(), ..served }
     }
 
-    /// A service over the same registry that has not answered anything yet. It lasts as long as this.
+    /// A new service for the same registry, which has not responded to any request. It can be used as long as
+    /// this one.
     pub fn again(&self) -> Self {
         let directory = harness::directory();
         let path = self.directory.path().join("accession.db");
@@ -109,7 +110,7 @@ impl Served {
             .unwrap();
     }
 
-    /// Makes a change, and the dataset if there is none.
+    /// Makes a change. Creates the dataset if it does not exist.
     pub fn change(&self, dataset: &str, at: &str, ingest: &[&str], delete: &[&str]) {
         let change = change(ingest.iter().copied(), delete.iter().copied());
         self.registry
@@ -122,12 +123,12 @@ impl Served {
         self.ask(Method::GET, path, &[], "")
     }
 
-    /// With `Accept`.
+    /// Sends a request with `Accept`.
     pub fn get_as(&self, path: &str, accept: &str) -> Answer {
         self.ask(Method::GET, path, &[("accept", accept)], "")
     }
 
-    /// As a browser asks.
+    /// Sends a request like a browser.
     pub fn page(&self, path: &str) -> String {
         let answer = self.get_as(path, "text/html,application/xhtml+xml,*/*;q=0.8");
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
@@ -141,7 +142,7 @@ impl Served {
         serde_json::from_slice(&answer.body).unwrap()
     }
 
-    /// The identifier of what a dataset holds.
+    /// The identifier of the set that a dataset holds.
     pub fn latest(&self, dataset: &str) -> String {
         let dataset = self.json(&format!("/datasets/{dataset}/"));
         dataset["latest"]["identifier"].as_str().unwrap().to_owned()
@@ -175,13 +176,13 @@ impl Served {
         self.service.respond(request.body(body).unwrap()).await
     }
 
-    /// The response to a body that is not whole from the start.
+    /// The response to a body that is not complete from the start.
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: Body) -> Answer {
         self.runtime
             .block_on(async { read(self.send(Method::POST, path, headers, body).await).await })
     }
 
-    /// What a list has sent when it ends or breaks off, and whether it broke off.
+    /// The bytes that a list sent before it ended or broke off, and whether it broke off.
     pub fn stream(&self, path: &str, between: impl Fn()) -> (Vec<u8>, bool) {
         self.runtime.block_on(async {
             let mut body = self.respond(Method::GET, path, &[], "").await.into_body();
@@ -224,12 +225,12 @@ impl Answer {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
-    /// A header, or nothing.
+    /// The value of a header, or an empty string.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The problem, which must be JSON of RFC 9457.
+    /// The status and the kind of a problem, which must be JSON of RFC 9457.
     pub fn problem(&self) -> (StatusCode, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
         let problem: Value = serde_json::from_slice(&self.body).unwrap();
@@ -238,7 +239,7 @@ impl Answer {
     }
 }
 
-/// Asserts that each of these is in a page.
+/// Asserts that a page contains each of these texts.
 #[track_caller]
 pub fn assert_has(page: &str, expected: &[&str]) {
     for expected in expected {

@@ -1,4 +1,4 @@
-//! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` what `proof create` prints.
+//! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` the output of `proof create`.
 
 use accession::Registry;
 use accession::proof::SignedCheckpoint;
@@ -9,7 +9,7 @@ use hyper::Method;
 use crate::site::{FIRST, SECOND, Served};
 use harness::values::{name, now};
 
-/// States what is new, and signs it.
+/// Adds statements about new sets, and signs them.
 pub fn sign(registry: &Registry) {
     let key = SigningKey::of_seed("us.example/statements", [1; 32]).unwrap();
     let log = registry.add_statements(&[]).unwrap();
@@ -82,7 +82,7 @@ fn the_log_of_statements_is_served_as_it_is_published() {
     let latest = format!("/DI:{}/proof?at=2999-01-01", served.latest("US.FOOL2.002"));
     assert_eq!(served.get(&latest).problem().1, "not-stated");
 
-    // A row that is damaged or lost makes no other tile, nor a proof.
+    // A damaged or lost row results in an error, instead of another tile or proof.
     let sql = [
         "UPDATE statement SET text = replace(text, '2', '3') WHERE number = 3",
         "DELETE FROM statement WHERE number = 3",
@@ -107,7 +107,7 @@ fn statements_that_name_another_dataset_are_not_served() {
     served.change("SECRET", "2002-01-01T00:00:00Z", &["HIDDEN"], &[]);
     sign(&served.registry);
     assert_eq!(["checkpoint", "policy", "tile/0/000.p/1"].map(status), [404; 3]);
-    // A proof names no other dataset, and a server over all of them has both.
+    // A proof names no other dataset. A server with both datasets public serves the statements of both.
     let proof = served.get(&format!("/DI:{}/proof", served.latest("OPEN"))).text();
     let proof: StatementProof = proof.parse().unwrap();
     assert_eq!(proof.statement.dataset, name("OPEN"));

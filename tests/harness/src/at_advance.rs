@@ -2,7 +2,7 @@
 
 use accession::{Observer, Progress};
 
-/// Calls a function whenever work was done, with how much.
+/// Calls a function with the amount of work that was done, each time an operation reports some.
 #[derive(Debug)]
 pub struct AtAdvance<Called>(pub Called);
 

@@ -1,8 +1,8 @@
-//! An authority of the test, which certifies servers and clients.
+//! A certificate authority for tests, which certifies servers and clients.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
-/// An authority that issues certificates, and that no system trusts.
+/// A certificate authority that no system trusts.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl std::fmt::Debug for Authority {

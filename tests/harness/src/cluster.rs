@@ -1,4 +1,4 @@
-//! Databases that Citus spreads over the machines of a cluster.
+//! Databases that Citus distributes over the machines of a cluster.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,14 +7,14 @@ use postgres::{Client, NoTls};
 
 use crate::server::Server;
 
-/// The URL of a database on the coordinator of a cluster in which databases may be created. Its
-/// machines reach each other without TLS (`citus.node_conninfo`), since tests look for commands in what
-/// they send.
+/// The environment variable with the URL of a database on the coordinator of a cluster in which databases may
+/// be created. Its machines reach each other without TLS (`citus.node_conninfo`), since tests look for commands
+/// in the bytes that the machines send.
 pub const CLUSTER: &str = "ACCESSION_TEST_CITUS";
 
 impl Server {
-    /// The cluster that the environment names. `None` means that it names none, and the
-    /// caller has nothing to test.
+    /// The cluster that the environment names. `None` means that the variable is not set, and the caller has
+    /// nothing to test.
     pub fn of_cluster() -> Option<Self> {
         let url = std::env::var(CLUSTER).ok()?;
         let (scheme, rest) = url.split_once("://").unwrap();
@@ -22,14 +22,14 @@ impl Server {
         Some(Server::at(format!("{scheme}://{authority}")))
     }
 
-    /// Creates an empty database on every machine of the cluster, and returns its URL at the
-    /// coordinator. Few shards are sufficient, and faster.
+    /// Creates an empty database on every machine of the cluster, and returns its URL at the coordinator. It
+    /// has few shards: more would only be slower.
     pub fn new_cluster_database(&self) -> String {
         self.new_database_on(str::to_owned)
     }
 
-    /// Creates an empty database. The coordinator reaches each machine at another address, which the
-    /// function returns.
+    /// Creates an empty database. `reached_at` returns, for the address of a machine, the address at which the
+    /// coordinator reaches it.
     pub(crate) fn new_database_on(&self, mut reached_at: impl FnMut(&str) -> String) -> String {
         const NODES: &str = "
             SELECT groupid, nodename, nodeport
@@ -43,7 +43,8 @@ impl Server {
             .iter()
             .map(|row| (row.get(0), row.get(1), row.get(2)))
             .collect();
-        // A machine that is added gets the roles, which are those of the whole server.
+        // Adding a machine also creates the roles there. Roles belong to the whole server, so machines are
+        // added one at a time.
         static ADDING: Mutex<()> = Mutex::new(());
         let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
         let url = self.new_database();
@@ -71,7 +72,7 @@ impl Server {
     }
 }
 
-/// The user of the coordinator on another machine.
+/// The configuration to connect to another machine as the user of the coordinator.
 fn machine(coordinator: &Config, host: &str, port: i32) -> Config {
     let mut config = Config::new();
     config.host(host).port(u16::try_from(port).unwrap());

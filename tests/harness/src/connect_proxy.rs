@@ -1,4 +1,4 @@
-//! A proxy that connects clients to servers (`CONNECT`), as organisations have it.
+//! An HTTP proxy that connects clients to servers (`CONNECT`), as organisations run it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::listener::listen;
 
-/// A request to connect.
+/// A `CONNECT` request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The host and the port.
@@ -18,7 +18,7 @@ pub struct Asked {
     pub credentials: Option<String>,
 }
 
-/// A proxy that connects to one server, whichever is asked for.
+/// A proxy that connects every client to the same server, whatever target it requests.
 #[derive(Debug)]
 pub struct ConnectProxy {
     pub address: String,
@@ -26,12 +26,12 @@ pub struct ConnectProxy {
 }
 
 impl ConnectProxy {
-    /// A proxy that connects to `HOST:PORT`, and that may need credentials.
+    /// Starts a proxy that connects to `HOST:PORT`, and that requires credentials if `credentials` is given.
     pub fn to(upstream: &str, credentials: Option<&str>) -> Self {
         ConnectProxy::start(upstream, credentials, None)
     }
 
-    /// A proxy that is itself reached over TLS.
+    /// Starts a proxy that is itself reached over TLS.
     pub fn over_tls(upstream: &str, config: ServerConfig) -> Self {
         ConnectProxy::start(upstream, None, Some(Arc::new(config)))
     }
@@ -54,13 +54,13 @@ impl ConnectProxy {
         ConnectProxy { address, asked }
     }
 
-    /// What was asked for since the last call.
+    /// The requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 }
 
-/// How long each side is waited for before the other one is looked at.
+/// The time to wait for bytes of one side before trying the other.
 const POLL: Duration = Duration::from_millis(1);
 
 fn connect(
@@ -115,7 +115,7 @@ fn connect(
     }
 }
 
-/// What was read. `None` means that nothing has arrived yet.
+/// The number of bytes read. `None` means that nothing has arrived yet.
 fn available(read: io::Result<usize>) -> io::Result<Option<usize>> {
     match read {
         Ok(read) => Ok(Some(read)),

@@ -1,4 +1,4 @@
-//! The crash of a private server, and a disk that is full.
+//! Crashes of a private server, and a full disk.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ impl Server {
         self.own.as_ref().expect("a server of the environment is not killed").start();
     }
 
-    /// Starts a private server again, in which no file may grow beyond a number of kilobytes.
+    /// Starts a private server again, with a limit on the size of each file, in kilobytes.
     pub fn restart_with_files_of_at_most(&self, kilobytes: u32) {
         let own = self.own.as_ref().expect("a server of the environment is not killed");
         let mut command = Command::new("bash");

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-/// An empty directory, in memory if `TMPDIR` names no other place and the system has enough memory for files:
-/// most tests do not depend on a disk, and wait for its syncs only.
+/// Returns an empty directory. It is in memory, unless `TMPDIR` is set or the system has too little memory:
+/// most tests do not depend on a disk, and would only wait for its syncs.
 pub fn directory() -> TempDir {
     if *HAS_ROOM_IN_MEMORY { tempfile::tempdir_in(MEMORY) } else { tempfile::tempdir() }.unwrap()
 }
 
-/// An empty directory on the disk, for tests of kills and of lost power.
+/// Returns an empty directory on the disk, for tests of kills and of power failures.
 pub fn directory_on_disk() -> TempDir {
     tempfile::tempdir().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use accession::{Event, EventKind, Timestamp};
 
-/// An event that states nothing but the granule.
+/// An event with a granule, but no metadata of its files.
 pub fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
     Event {
         at,

@@ -1,4 +1,4 @@
-//! What a test exports and publishes of a registry, and reads into another.
+//! Exports and publishes a registry for a test, and reads the result into another registry.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -17,12 +17,12 @@ pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
     bytes
 }
 
-/// A primary that is this manifest.
+/// A primary that reads this manifest.
 pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<Primary> {
     Primary::from_reader(Cursor::new(manifest.into()), "us.jsonl", PrimaryOptions::default())
 }
 
-/// Imports a manifest, whose record a new dataset gets.
+/// Imports a manifest. A new dataset gets its record.
 pub fn import_of(
     registry: &Registry,
     dataset: &str,
@@ -35,7 +35,7 @@ pub fn import_of(
     registry.import(&name(dataset), &import)
 }
 
-/// Publishes all datasets, and returns what was published of each.
+/// Publishes all datasets, and returns the result for each.
 pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
     registry
@@ -48,7 +48,7 @@ pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
     published(registry, directory).map(drop)
 }
 
-/// What a check of a published directory finds.
+/// The results of verifying a published directory.
 pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
     let mut rows = Vec::new();
     registry

@@ -17,7 +17,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Replaces all of it.
+    /// Replaces the whole response.
     pub fn replace(&mut self, head: &str, body: &[u8]) {
         self.bytes = format!(
             "HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
@@ -30,7 +30,7 @@ impl Reply {
 
 type Fault = Box<dyn FnMut(&mut Reply) + Send>;
 
-/// A proxy in front of a server of this machine, a connection for each request.
+/// A proxy in front of a server on this machine. It opens a connection for each request.
 pub struct FaultProxy {
     pub address: String,
     shared: Arc<Shared>,
@@ -45,12 +45,12 @@ impl std::fmt::Debug for FaultProxy {
 struct Shared {
     upstream: String,
     fault: Mutex<Fault>,
-    /// The path of each response, and the bytes that were passed on, head included.
+    /// The path of each response, and the number of bytes that were passed on, including the head.
     served: Mutex<Vec<(String, usize)>>,
 }
 
 impl FaultProxy {
-    /// A proxy in front of `HOST:PORT`.
+    /// Starts a proxy in front of `HOST:PORT`.
     pub fn before(upstream: &str) -> Self {
         let shared = Arc::new(Shared {
             upstream: upstream.to_owned(),
@@ -61,12 +61,12 @@ impl FaultProxy {
         FaultProxy { address: listen(move |stream| passing.pass(&stream)), shared }
     }
 
-    /// Changes each response from now on.
+    /// Changes each later response with `fault`.
     pub fn misbehave(&self, fault: impl FnMut(&mut Reply) + Send + 'static) {
         *self.shared.fault.lock().unwrap() = Box::new(fault);
     }
 
-    /// The responses since the last call, and their bytes.
+    /// The paths of the responses since the last call, each with its number of bytes.
     pub fn served(&self) -> Vec<(String, usize)> {
         std::mem::take(&mut *self.shared.served.lock().unwrap())
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Every file below a directory with its bytes, by its path from there. A file is the only one of itself.
+/// Returns the bytes of every file below a directory, by the path from there. If the path is a file, its key is
+/// an empty path.
 pub fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![directory.to_owned()];

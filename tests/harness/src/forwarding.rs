@@ -1,4 +1,4 @@
-//! Passing a request on to a server of this machine, for tests that stand between a client and it.
+//! Forwards a request to a server on this machine, for proxies between a client and that server.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,8 +12,8 @@ pub struct Forwarded {
     pub response: Vec<u8>,
 }
 
-/// Reads a request, passes it on to `HOST:PORT`, and reads the whole response. `None` means that the
-/// client sent no request.
+/// Reads a request, forwards it to `HOST:PORT`, and reads the whole response. `None` means that the client sent
+/// no request.
 pub fn forward(client: impl Read, upstream: &str) -> io::Result<Option<Forwarded>> {
     let mut request = String::new();
     let mut lines = BufReader::new(client);

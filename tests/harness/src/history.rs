@@ -13,7 +13,7 @@ use accession::{
 use crate::oracle::{naive, naive_digest};
 pub use crate::values::{Plan, change, id, name, now, plan, second, stating, step, with_file};
 
-/// The sets of ids that were held, by the time from which each was held.
+/// The sets of ids that were held, by the start time of each.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     pub sets: BTreeMap<Timestamp, BTreeSet<String>>,
@@ -54,7 +54,7 @@ impl History {
         self.sets.values().next_back().cloned().unwrap_or_default()
     }
 
-    /// A change that deletes the ids that are held and ingests the others.
+    /// Returns a change that deletes the given ids that are held, and ingests the others.
     pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Plan {
         let held = self.held();
         let (delete, ingest): (Vec<&str>, Vec<&str>) =
@@ -90,8 +90,8 @@ impl History {
         assert_eq!(applied.in_force.as_ref(), applied.instance());
     }
 
-    /// Asserts that everything a registry returns for a dataset matches the model: each identifier
-    /// and interval, each set as of a time, each look-up, each resolve, and `verify`.
+    /// Asserts that everything a registry returns for a dataset matches the model: identifiers, periods, sets
+    /// as of a time, look-ups, resolved identifiers, and `verify`.
     pub fn assert_matches(&self, registry: &Registry, dataset: &DatasetName) {
         self.assert_sets_match(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
@@ -99,8 +99,7 @@ impl History {
         assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 
-    /// The same as [`History::assert_matches`], but without `verify`, which also counts the subsets
-    /// that were cited.
+    /// The same as [`History::assert_matches`], but without `verify`, which also counts cited subsets.
     pub fn assert_sets_match(&self, registry: &Registry, dataset: &DatasetName) {
         let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());
@@ -161,8 +160,8 @@ impl History {
     }
 }
 
-/// Two dozen difficult ids: in several scripts, with common prefixes, differing only in case, with
-/// spaces, or like numbers. A checkpoint follows a third of them; otherwise it is one in 1,024.
+/// Two dozen difficult ids: in several scripts, with common prefixes, differing only in case, with spaces, or
+/// like numbers. A checkpoint follows a third of them, instead of one in 1,024 as usual.
 pub static POOL: LazyLock<Vec<String>> = LazyLock::new(|| {
     let with_checkpoint = |prefix: &str| {
         (0..).map(|n| format!("{prefix}{n}")).find(|text| Chain::is_checkpoint(text)).unwrap()

@@ -1,5 +1,5 @@
-//! A primary that publishes whatever a test wants: any lines, each with its correct check, and a head
-//! that announces them.
+//! A primary that publishes any lines that a test writes, each with its correct check, and a head that
+//! announces them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use sha2::{Digest, Sha256};
 
 use crate::oracle::naive_digest;
 
-/// A log that is written line by line into the directory of the dataset `us`.
+/// A log in the directory of the dataset `us`, written line by line.
 #[derive(Debug)]
 pub struct HostileLog {
     directory: PathBuf,
-    /// The check of the last line.
+    /// The check of the latest line.
     check: String,
-    /// The lines of the last segment.
+    /// The lines of the newest segment.
     growing: Vec<u8>,
-    /// The members of the head about the segments before it.
+    /// The members of the head about the earlier segments.
     sealed: Vec<String>,
     changes: u64,
     last: Option<(Timestamp, Identifier, String)>,
@@ -27,7 +27,7 @@ pub struct HostileLog {
     subsets: (u64, Vec<u8>),
 }
 
-/// A segment is complete with the line that takes it past this length.
+/// A segment is complete after the line with which it exceeds this length.
 const SEGMENT_BYTES: usize = 4 * 1_024 * 1_024;
 
 impl HostileLog {
@@ -50,7 +50,7 @@ impl HostileLog {
         log
     }
 
-    /// Adds a line, which is given without its check and its closing brace.
+    /// Adds a line. `body` lacks the check and the closing brace.
     pub fn line(&mut self, body: &str) {
         if self.growing.len() > SEGMENT_BYTES {
             self.seal();
@@ -63,7 +63,7 @@ impl HostileLog {
         writeln!(self.growing, "{body},\"check\":\"{}\"}}", self.check).unwrap();
     }
 
-    /// A complete segment is there in its compressed form only.
+    /// Writes the newest segment, which is complete, in compressed form only, and starts another.
     fn seal(&mut self) {
         let segment = self.segment();
         let name = format!("log/{:06}.jsonl.gz", self.sealed.len());
@@ -81,8 +81,8 @@ impl HostileLog {
         format!("{{\"bytes\":{bytes},\"timestamp\":null,\"check\":\"{check}\"}}")
     }
 
-    /// Adds a change after which `held` are held, in canonical order: a line with these lists of what
-    /// was ingested and deleted, as JSON, and this note.
+    /// Adds a change after which `held` are held, in canonical order. Its line has these lists of ingested and
+    /// deleted granules, as JSON, and this note.
     pub fn change(
         &mut self,
         at: Timestamp,
@@ -101,7 +101,7 @@ impl HostileLog {
         self.announce(at, (identifier, &digest), held.len() as u64);
     }
 
-    /// Counts the lines before as one more change.
+    /// Counts the lines since the previous change as one more change.
     pub fn announce(
         &mut self,
         at: Timestamp,
@@ -118,7 +118,7 @@ impl HostileLog {
         self.subsets.1.extend(line.as_bytes());
     }
 
-    /// Writes what was not written yet, and the head. Returns the bytes of all files.
+    /// Writes the lines that are not written yet, and the head. Returns the number of bytes of all files.
     pub fn finish(&mut self) -> u64 {
         let last = format!("log/{:06}.jsonl", self.sealed.len());
         std::fs::write(self.directory.join(last), &self.growing).unwrap();
@@ -146,7 +146,7 @@ impl HostileLog {
             .sum()
     }
 
-    /// Writes a head, which is given without its SHA-256 and its closing brace.
+    /// Writes a head. `body` lacks the SHA-256 and the closing brace.
     pub fn head(&self, body: &str) {
         let sha256 = hex::encode(Sha256::digest(body));
         let head = format!("{body},\"sha256\":\"{sha256}\"}}\n");

@@ -1,10 +1,10 @@
-//! Programs that a machine may lack. A test that needs one and does not find it has nothing to test;
+//! Programs that a machine may lack. If a test does not find its program, it has nothing to test, and
 //! `server/tests/what_was_not_checked.rs` reports it at the end of a run.
 
 use std::path::{Path, PathBuf};
 
-/// The path of a program: Debian's directories of PostgreSQL, the newest version first, then `PATH` and
-/// the directory of servers.
+/// The path of a program. Searches Debian's directories of PostgreSQL, the newest version first, then `PATH`,
+/// then the directory of servers.
 pub fn installed(program: &str) -> Option<PathBuf> {
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
     let entries = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

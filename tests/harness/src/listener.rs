@@ -3,7 +3,8 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// Serves each connection until the test ends. Returns the address. A client that leaves early is no error.
+/// Serves each connection until the test ends. Returns the address. A client that disconnects early is not an
+/// error.
 pub fn listen<Served>(serve: impl Fn(TcpStream) -> Served + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

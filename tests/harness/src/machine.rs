@@ -1,5 +1,5 @@
-//! A machine of a cluster that can be lost: a proxy before it, which passes on what the other machines
-//! send, or breaks their connections.
+//! A machine of a cluster that can fail. A proxy in front of it forwards what the other machines send, or
+//! breaks their connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::listener::listen;
 use crate::server::Server;
 
-/// A machine, as the others reach it.
+/// A machine, as the other machines reach it.
 #[derive(Debug)]
 pub struct Machine {
     address: String,
@@ -23,9 +23,9 @@ struct State {
 #[derive(Debug, Default)]
 struct Now {
     is_down: bool,
-    /// A command at which the machine is lost, and whether the command still reaches it.
+    /// A command at which the machine fails, and whether it still receives the command.
     lost_at: Option<(&'static str, bool)>,
-    /// How often it was lost at a command.
+    /// The number of times that it failed at a command.
     losses: u32,
     connections: Vec<TcpStream>,
 }
@@ -39,8 +39,8 @@ impl Now {
 }
 
 impl Server {
-    /// Creates an empty database on every machine of the cluster, with a [`Machine`] before each but
-    /// the coordinator, and returns its URL at the coordinator.
+    /// Creates an empty database on every machine of the cluster, with a [`Machine`] in front of each except
+    /// the coordinator. Returns its URL at the coordinator.
     pub fn new_cluster_database_on_machines(&self) -> (String, Vec<Machine>) {
         let mut machines = Vec::new();
         let url = self.new_database_on(|address| {
@@ -54,7 +54,7 @@ impl Server {
 }
 
 impl Machine {
-    /// A proxy before the machine at an address.
+    /// Starts a proxy in front of the machine at an address.
     pub fn before(machine: &str) -> Self {
         let state = Arc::<State>::default();
         let (machine, shared) = (machine.to_owned(), Arc::clone(&state));
@@ -62,29 +62,29 @@ impl Machine {
         Machine { address, state }
     }
 
-    /// Where the other machines reach it.
+    /// The address at which the other machines reach it.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// It is lost, with all connections.
+    /// Breaks all connections, and accepts no more.
     pub fn go_down(&self) {
         let mut now = self.state.now.lock().unwrap();
         now.is_down = true;
         now.break_connections();
     }
 
-    /// It takes connections again.
+    /// Accepts connections again.
     pub fn come_up(&self) {
         self.state.now.lock().unwrap().is_down = false;
     }
 
-    /// Goes down when it is sent a command: when it has it, or before.
+    /// Goes down when another machine sends a command. `has_it` says whether the command is forwarded first.
     pub fn go_down_at(&self, command: &'static str, has_it: bool) {
         self.state.now.lock().unwrap().lost_at = Some((command, has_it));
     }
 
-    /// How often it went down at a command.
+    /// The number of times that it went down at a command.
     pub fn losses(&self) -> u32 {
         self.state.now.lock().unwrap().losses
     }

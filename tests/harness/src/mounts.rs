@@ -1,10 +1,10 @@
-//! File systems that a test mounts, in a namespace of its own. A test that may not mount any is skipped,
-//! which `server/tests/what_was_not_checked.rs` reports at the end of a run.
+//! File systems that a test mounts in its own namespace. If a test may not mount any, it is skipped, and
+//! `server/tests/what_was_not_checked.rs` reports it at the end of a run.
 
 use std::process::Command;
 
-/// The command that creates a namespace in which the process may mount file systems: as root, or as
-/// an unprivileged user. `None` means that there is none.
+/// The command that creates a namespace in which the process may mount file systems: as root, or as an
+/// unprivileged user. `None` means that neither works.
 pub fn may_mount() -> Option<&'static [&'static str]> {
     const WAYS: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "-r", "--mount"]];
     WAYS.into_iter().find(|way| {

@@ -23,7 +23,7 @@ pub fn naive<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Identifier {
     }
 }
 
-/// The digest of a set of whose files nothing is known: the SHA-256 of the sorted ids, a line each.
+/// The digest of a set without metadata of files: the SHA-256 of the sorted ids, one a line.
 pub fn naive_digest<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Digest {
     let mut granule_ids: Vec<&str> = granule_ids.into_iter().collect();
     granule_ids.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));

@@ -3,7 +3,7 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Runs a command to its end, without what it prints. Returns its errors, and its peak memory in kB.
+/// Runs a command to its end, and discards its stdout. Returns its output, and its peak memory in kB.
 pub fn peak_memory(command: &mut Command) -> (Output, u64) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());

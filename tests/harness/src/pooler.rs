@@ -1,4 +1,4 @@
-//! pgbouncer before a private server, in transaction mode: each transaction may get another session.
+//! pgbouncer in front of a private server, in transaction mode: each transaction may get another session.
 
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts a pooler with as many sessions. `None` means that pgbouncer is not installed.
+    /// Starts a pooler with this many sessions. `None` means that pgbouncer is not installed.
     pub fn before(server: &Server, sessions: u32) -> Option<Self> {
         let program = installed("pgbouncer")?;
         let directory = directory_of_other_user();

@@ -65,7 +65,7 @@ impl World {
         quick(&self.server.dataset("us"), PrimaryOptions::default())
     }
 
-    /// The comparison of the mirror, which is created, and the ids that it lacks.
+    /// Compares the mirror, which is created if needed. Also returns the ids that it lacks.
     pub fn compare(&self) -> accession::Result<(HistoryComparison, BTreeSet<String>)> {
         self.compare_with(&self.primary())
     }
@@ -114,7 +114,7 @@ impl World {
     }
 }
 
-/// The primary at an address, which is read without waiting before a request is repeated.
+/// The primary at an address. It repeats requests without waiting.
 pub fn quick(address: &str, options: PrimaryOptions) -> Primary {
     let primary: Primary = address.parse().unwrap();
     primary.with_options(options).before_retry(|_| Duration::ZERO)

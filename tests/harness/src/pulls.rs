@@ -1,4 +1,4 @@
-//! Pulls of mirrors that follow their primary, and of those that do not.
+//! Pulls of mirrors that follow their primary, and of mirrors that do not.
 
 use accession::mirror::{Primary, PullOptions, PullReport};
 use accession::{DatasetName, ErrorKind, Expected, Registry, Result};
@@ -6,9 +6,9 @@ use accession::{DatasetName, ErrorKind, Expected, Registry, Result};
 /// Which mirrors a pull changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullPolicy {
-    /// Those that follow the primary.
+    /// Mirrors that follow the primary.
     Follow,
-    /// Any mirror: if it does not follow the primary, the set that the report of the pull names is expected.
+    /// Any mirror. If it does not follow the primary, the pull expects the set in the report of a dry run.
     Reset,
 }
 
@@ -28,10 +28,10 @@ impl PullPolicy {
         }
         loop {
             let expect = registry.pull(mirror, primary, options.dry_run(true))?.expect;
-            // A digest would also take checksums that contradict those recorded.
+            // Expecting a digest would also accept checksums that contradict the recorded ones.
             let expect = expect.filter(|it| matches!(it, Expected::Identifier(_)));
             match registry.pull(mirror, primary, options.expect(expect)) {
-                // The primary has published another set meanwhile.
+                // The primary has published another set in the meantime.
                 Err(error) if error.kind() == ErrorKind::NotAsExpected => {}
                 pulled => return pulled,
             }

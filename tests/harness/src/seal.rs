@@ -1,9 +1,9 @@
-//! Checksums for rows that a test has altered, so that what is found is not the checksum.
+//! Checksums for rows that a test has altered, so that a check finds the change and not a wrong row checksum.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-/// Gives every row the checksum of what it holds now.
+/// Sets the checksum of every row to that of its present values.
 pub fn seal_rows(connection: &Connection) {
     const TABLES: &str = "
         SELECT tables.name
@@ -39,7 +39,7 @@ fn seal_table(connection: &Connection, table: &str) {
     }
 }
 
-/// The CRC-32 of values, each with its type and, unless it is a number, its length before it.
+/// The CRC-32 of values. Each has its type before it and, unless it is a number, its length.
 pub fn row_check(values: &[Value]) -> i64 {
     let of = |kind: u8, number: i64, bytes: &[u8]| {
         [&[kind], number.to_le_bytes().as_slice(), bytes].concat()

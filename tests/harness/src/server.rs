@@ -1,8 +1,8 @@
-//! A PostgreSQL server for tests: a private one in a temporary directory, on a Unix socket, or one
-//! that others have started.
+//! A PostgreSQL server for tests: a private one in a temporary directory, on a Unix socket, or one that is
+//! already running.
 //!
-//! Each test has a database of its own, with an ICU collation: its order is not the order of bytes,
-//! so that a column without `COLLATE "C"` is noticed.
+//! Each test has its own database, with an ICU collation. That order differs from the order of bytes, so a
+//! column without `COLLATE "C"` is noticed.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use postgres::{Client, NoTls};
 
 use crate::installed::installed;
 
-/// A running server, which is stopped when dropped if it was started here.
+/// A running server. If it was started here, it is stopped when dropped.
 #[derive(Debug)]
 pub struct Server {
     pub(crate) url: String,
-    /// Where it is private, and may be killed.
+    /// The private server, which may be killed. `None` means that the server is shared or from the environment.
     pub(crate) own: Option<Own>,
-    /// Keeps the one that several tests use.
+    /// Keeps the shared server running.
     pub(crate) _shared: Option<Arc<Server>>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Own {
 }
 
 impl Server {
-    /// What an empty database is created from.
+    /// The options with which an empty database is created.
     pub(crate) const EMPTY: &str =
         "template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8'";
 
@@ -83,7 +83,7 @@ impl Drop for Server {
 }
 
 impl Own {
-    /// A server that is not running, without settings.
+    /// A private server that is not running, without settings.
     pub(crate) fn initialised(init: &[&str]) -> Option<Self> {
         let programs = installed("initdb")?.parent()?.to_owned();
         let own = Own { directory: directory_of_other_user(), programs, settings: String::new() };
@@ -93,10 +93,10 @@ impl Own {
         Some(own)
     }
 
-    /// Sets what it is started with.
+    /// Sets the settings with which it is started.
     pub(crate) fn set(&mut self, settings: &[&str]) {
         let socket = self.directory.path().display();
-        // No test cuts the power, and a killed server finds what it has written without syncs.
+        // No test cuts the power, and after a kill, the data is intact without syncs.
         self.settings = format!(
             "-k {socket} -c listen_addresses= -c max_connections=200 -c fsync=off -c full_page_writes=off"
         );
@@ -133,7 +133,7 @@ impl Own {
         self.wait_for(command)
     }
 
-    /// Runs a program as the user of the server. The error is what it printed.
+    /// Runs a program as the user of the server. The error is its output.
     pub(crate) fn wait_for(&self, mut command: Command) -> Result<(), String> {
         as_other_user(&mut command);
         // The server inherits the output of pg_ctl, and would keep a pipe open.
@@ -177,7 +177,7 @@ pub(crate) fn url_of_socket(directory: &Path) -> String {
     format!("postgres://postgres@{}", directory.to_str().unwrap().replace('/', "%2F"))
 }
 
-/// The user that runs the server where the tests run as root, which PostgreSQL refuses.
+/// The user that runs the server if the tests run as root: PostgreSQL refuses to run as root.
 fn other_user() -> Option<(u32, u32)> {
     let id = |arguments: &[&str]| -> Option<u32> {
         let output = Command::new("id").args(arguments).output().ok()?;

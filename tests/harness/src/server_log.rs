@@ -3,8 +3,8 @@
 use crate::server::{Own, Server, client};
 
 impl Server {
-    /// The statements of a transaction that somebody runs meanwhile, with the values in place of
-    /// the parameters.
+    /// Calls `run`, and returns the statements that the server received meanwhile, with values instead of
+    /// parameters.
     pub fn statements_of(&self, run: impl FnOnce()) -> Vec<String> {
         let own = self.own.as_ref().expect("a private server has a log");
         let mut settings = client(&self.database("postgres"));
@@ -26,8 +26,7 @@ impl Own {
     }
 }
 
-/// The entries of a log that are statements. The lines of an entry after the first begin with a
-/// tab.
+/// The entries of a log that are statements. All lines of an entry but the first begin with a tab.
 fn statements(log: &str) -> Vec<String> {
     let log = log.replace("\n\t", " ");
     let mut statements: Vec<String> = Vec::new();
@@ -48,10 +47,10 @@ fn statements(log: &str) -> Vec<String> {
     statements
 }
 
-/// Replaces `$1`, `$2`, … by the values of `$1 = 'A', $2 = NULL`.
+/// Replaces `$1`, `$2`, … with the values of `$1 = 'A', $2 = NULL`.
 fn with_values(sql: &str, values: &str) -> String {
     let mut replaced = sql.to_owned();
-    // From the last to the first, so that $1 is not taken for the beginning of $10.
+    // From the last to the first, so that $1 does not match the beginning of $10.
     let mut rest = values;
     while let Some(at) = rest.rfind('$') {
         let value = rest[at..].trim_end_matches(", ");

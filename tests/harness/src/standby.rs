@@ -49,7 +49,7 @@ impl<'server> Standby<'server> {
         }
     }
 
-    /// Makes it a server that is written to.
+    /// Promotes the standby, so that it accepts writes.
     pub fn promote(&self) {
         self.control(&["promote", "-w"]);
     }

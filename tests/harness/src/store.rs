@@ -1,4 +1,4 @@
-//! The store that the tests use: SQLite, or PostgreSQL or Citus where the run is for that.
+//! The store that the tests use: SQLite, or PostgreSQL or Citus if the environment says so.
 
 use crate::values::clock;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use accession::Registry;
 
 use crate::server::Server;
 
-/// The database that each test gets a copy of. Where it is set, the tests use PostgreSQL.
+/// The environment variable with the database of which each test gets a copy. If it is set, the tests use
+/// PostgreSQL.
 pub const TEMPLATE: &str = "ACCESSION_TEST_TEMPLATE";
 
-/// Where it is set, the tests use the cluster.
+/// If this environment variable is set, the tests use the cluster.
 pub const ON_CLUSTER: &str = "ACCESSION_TEST_ON_CLUSTER";
 
-/// What tests on a server get their registries from.
+/// The source of registries for tests on a server.
 enum Source {
     /// Copies of a database with an empty registry.
     Template(Server, String),

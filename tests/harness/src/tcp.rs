@@ -8,7 +8,7 @@ impl Server {
     /// Starts a private server that also listens on a port of 127.0.0.1, and returns the port.
     pub fn start_on_a_port(settings: &[&str]) -> Option<(Self, u16)> {
         let mut own = Own::initialised(&[])?;
-        // Something else may take a port between its being found free and the server.
+        // Another process may take the port after it was found free and before the server listens.
         for attempt in 1..=5 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let (port_setting, address) = (format!("port={port}"), "listen_addresses=127.0.0.1");

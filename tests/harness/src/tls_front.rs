@@ -1,4 +1,4 @@
-//! TLS in front of a server of this machine, with certificates of an authority of the test.
+//! TLS in front of a server on this machine, with certificates of a test's authority.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::forwarding::forward;
 use crate::listener::listen;
 
 impl Authority {
-    /// What a server of a host needs.
+    /// The TLS configuration of a server for this host.
     pub fn config(&self, host: &str, validity: Validity) -> ServerConfig {
         let Certified { certificate, key } = self.certify(host, validity);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
@@ -25,11 +25,11 @@ impl Authority {
             .unwrap()
     }
 
-    /// Puts a server for a host, with a certificate, in front of `HOST:PORT`. Returns its address.
+    /// Starts a TLS server for a host, with a certificate, in front of `HOST:PORT`. Returns its address.
     pub fn front(&self, upstream: &str, host: &str, validity: Validity) -> String {
         let config = Arc::new(self.config(host, validity));
         let upstream = upstream.to_owned();
-        // A client that refuses the certificate is not an error here.
+        // A client that rejects the certificate is not an error here.
         listen(move |stream| pass(stream, Arc::clone(&config), &upstream))
     }
 }
@@ -42,6 +42,6 @@ fn pass(stream: TcpStream, config: Arc<ServerConfig>, upstream: &str) -> std::io
     }
     client.conn.send_close_notify();
     client.flush()?;
-    // The client closes its side: else what it has not read yet could be lost.
+    // Wait until the client closes its side: otherwise data that it has not read yet could be lost.
     BufReader::new(&client.sock).skip_until(b'\n').map(drop)
 }

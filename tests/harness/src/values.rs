@@ -1,4 +1,4 @@
-//! Short ways to write the values and the changes that tests need.
+//! Short constructors of the values and changes that tests need.
 
 use accession::FileRecord;
 use accession::file::{Checksum, Content, FilePath};
@@ -44,7 +44,7 @@ pub fn id(text: &str) -> GranuleId {
     text.parse().unwrap()
 }
 
-/// A granule with what is stated of one of its files.
+/// A granule with metadata of one of its files.
 pub fn with_file(
     granule: &str,
     path: &str,
@@ -57,7 +57,7 @@ pub fn with_file(
     ListingEntry { content: Some(content), ..granule_id.into() }
 }
 
-/// A change that states files of granules that are held, whatever was known of them.
+/// A change that replaces the metadata of files of held granules, whatever was recorded before.
 pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
     let mut change = Change::of_some_files();
     let max_replace = Some(Limit::Percent(100));
@@ -85,7 +85,7 @@ pub fn plan<'a>(
     }
 }
 
-/// A change that ingests some ids and deletes others, and adds the dataset if there is none.
+/// A change that ingests some ids and deletes others, and adds the dataset if it does not exist.
 pub fn change<'a>(
     ingest: impl IntoIterator<Item = &'a str>,
     delete: impl IntoIterator<Item = &'a str>,
@@ -93,7 +93,8 @@ pub fn change<'a>(
     plan(ingest, delete).change()
 }
 
-/// Ingests some ids and deletes others, so many seconds after 2001, and adds the dataset if there is none.
+/// Ingests some ids and deletes others, this many seconds after the start of 2001. Adds the dataset if it does
+/// not exist.
 pub fn step<'a>(
     registry: &Registry,
     dataset: &str,
@@ -105,7 +106,7 @@ pub fn step<'a>(
 }
 
 impl Plan {
-    /// The change, which adds the dataset if there is none.
+    /// The change, which adds the dataset if it does not exist.
     pub fn change(&self) -> Change {
         let mut change = Change::new();
         change.options = change.options.if_missing(IfMissing::Create);

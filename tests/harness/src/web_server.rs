@@ -1,4 +1,4 @@
-//! A web server over a directory, in which a test can replace any reply by a faulty one.
+//! A web server over a directory. A test can replace each response with a faulty one.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,23 +12,23 @@ use crate::listener::listen;
 /// A request for a file.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The path without its first slash and its query.
+    /// The path without its first slash and without its query.
     pub path: String,
     /// The headers, with lower-case names.
     pub headers: HashMap<String, String>,
 }
 
-/// What is sent.
+/// A response.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     pub cut: Option<usize>,
-    /// Nothing more is sent after so many bytes of the body, for these seconds.
+    /// After this many bytes of the body, nothing is sent for this many seconds.
     pub stall: Option<(usize, u64)>,
-    /// The body is sent in pieces of so many bytes, with a pause after each.
+    /// The body is sent in pieces of this many bytes, with a pause after each.
     pub pieces: Option<(usize, Duration)>,
 }
 
@@ -38,7 +38,7 @@ type Fault = Box<dyn FnMut(&Request, &mut Reply) + Send>;
 pub struct WebServer {
     address: String,
     fault: Arc<Mutex<Fault>>,
-    /// Each request, and the bytes of the body that was sent.
+    /// Each request, and the number of bytes of the body that was sent.
     served: Arc<Mutex<Vec<(Request, usize)>>>,
 }
 
@@ -65,12 +65,12 @@ impl WebServer {
         format!("{}/datasets/{name}/", self.address)
     }
 
-    /// Changes every reply from now on.
+    /// Changes every later response with `fault`.
     pub fn misbehave(&self, fault: impl FnMut(&Request, &mut Reply) + Send + 'static) {
         *self.fault.lock().unwrap() = Box::new(fault);
     }
 
-    /// The requests since the last call, and the bytes of their bodies.
+    /// The requests since the last call, each with the number of bytes of its response body.
     pub fn served(&self) -> Vec<(Request, usize)> {
         std::mem::take(&mut *self.served.lock().unwrap())
     }
@@ -127,7 +127,7 @@ fn serve(
     out.flush()
 }
 
-/// A file as a server with ranges delivers it.
+/// The response of a server with range support to a request for a file.
 fn file(path: &PathBuf, request: &Request) -> Reply {
     let Ok(body) = std::fs::read(path) else {
         return Reply { status: 404, ..Reply::default() };

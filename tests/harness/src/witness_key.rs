@@ -1,4 +1,4 @@
-//! The key of a witness that cosigns what an archive signs: `tlog-cosignature`.
+//! The key of a witness that cosigns the checkpoints of an archive: `tlog-cosignature`.
 
 use accession::Timestamp;
 use accession::proof::{Note, SigningKey, VerificationKey};
@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
-/// The type of such a key.
+/// The type of the key.
 const COSIGNS: u8 = 4;
 
-/// A key with a name, that anybody can make.
+/// A key with a name. Anyone can make one.
 #[derive(Debug)]
 pub struct WitnessKey {
     key: SigningKey,
@@ -30,7 +30,7 @@ impl WitnessKey {
         &self.verification
     }
 
-    /// The line of a cosignature.
+    /// Signs a checkpoint, and returns the line of the cosignature.
     pub fn sign(&self, body: &str, at: Timestamp) -> String {
         let seconds = u64::try_from(at.as_micros() / 1_000_000).unwrap();
         let mut note = Note::new(format!("cosignature/v1\ntime {seconds}\n{body}"));
@@ -38,7 +38,7 @@ impl WitnessKey {
         let note = note.to_string();
         let signature = BASE64.decode(note.trim_end().rsplit(' ').next().unwrap()).unwrap();
         let id = self.verification.id().to_be_bytes();
-        // After the number of the key.
+        // The first 4 bytes are the number of a key: `id` replaces it, and the time follows.
         let signature = [&id[..], &seconds.to_be_bytes(), &signature[4..]].concat();
         format!("— {} {}", self.verification.name(), BASE64.encode(signature))
     }

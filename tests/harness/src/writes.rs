@@ -1,9 +1,9 @@
-//! Every kind of write, as the command line makes it: in another process.
+//! Every kind of write, made with the command line in another process.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A write: its arguments, what it reads, and whether the pages of a show it.
+/// A write: its arguments, its standard input, and whether the pages of a registry show it.
 #[derive(Debug)]
 pub struct Write {
     pub arguments: &'static [&'static str],
@@ -20,7 +20,7 @@ const CHECKSUMS: &str = "\
 fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9  two
 ";
 
-/// Writes to a registry without datasets, each of which can follow those before it.
+/// Writes to a registry without datasets. Each can follow the earlier ones.
 pub const WRITES: [Write; 10] = [
     write(
         &["ingest", "A", "--id", "one", "--id", "two", "--create", "--at", "2001-01-01"],
@@ -38,7 +38,7 @@ pub const WRITES: [Write; 10] = [
     write(&["dataset", "rename", "A", "B"], "", true),
 ];
 
-/// Addresses that show what a registry has after [`WRITES`].
+/// Addresses whose pages show the content of a registry after [`WRITES`].
 pub const SHOWN: [&str; 7] = [
     "/",
     "/?withdrawn=listed&format=json",
@@ -51,7 +51,7 @@ pub const SHOWN: [&str; 7] = [
 ];
 
 impl Write {
-    /// Makes the write in a registry, with a command that names it.
+    /// Makes the write in a registry. `command` is the program with the registry as its option.
     pub fn make(&self, mut command: Command) {
         command.args(self.arguments).args(["--quiet"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

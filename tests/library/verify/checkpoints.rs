@@ -1,4 +1,4 @@
-//! The first checkpoint that differs says where granule rows were lost; checkpoints are verified themselves.
+//! The first checkpoint that differs shows where granule rows were lost. Checkpoints themselves are verified.
 
 use accession::verify::FindingKind;
 
@@ -33,7 +33,7 @@ fn of_rows_lost_in_several_places_the_first_place_is_found() {
     let checkpoints = sandbox.checkpoints();
     let number = checkpoints.len();
     assert!(number >= 4);
-    // After the last checkpoint but two, before the first one, and after the last one.
+    // After the third-last checkpoint, before the first one, and after the last one.
     let before_last = sandbox.first_after(&checkpoints[number - 3]);
     let lost = [(before_last, number - 2), (granule_id(5), 0), (granule_id(6_009), 0)];
     for (granule_id, first) in &lost {

@@ -1,4 +1,4 @@
-//! The file is checked once, and everything that can be read in a damaged file is verified.
+//! The file is checked once. In a damaged file, everything that is still readable is verified.
 
 use harness::values::clock;
 use std::num::NonZeroUsize;
@@ -129,7 +129,7 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
     }
 }
 
-/// The size of a page, and the root pages of tables and indexes.
+/// The page size, and the root page of a table or index.
 fn pages(path: &Path, name: &str) -> (usize, usize) {
     let connection = Connection::open(path).unwrap();
     let bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
@@ -199,7 +199,7 @@ fn with_a_bad_page_of_another_table_the_identifiers_are_verified() {
 fn a_page_that_nothing_uses_is_found() {
     let sandbox = Sandbox::new();
     let mut bytes = std::fs::read(&sandbox.path).unwrap();
-    // The size of a page, and how many there are (sqlite.org/fileformat.html § 1.3).
+    // The page size, and the number of pages (sqlite.org/fileformat.html § 1.3).
     let page_bytes = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
     let pages = u32::from_be_bytes(bytes[28..32].try_into().unwrap());
     assert_eq!(bytes.len(), page_bytes * pages as usize);

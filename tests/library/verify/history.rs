@@ -1,4 +1,4 @@
-//! Alterations of the history or of the granule rows are found, with few findings.
+//! Alterations of the history or of the granule rows result in few findings.
 
 use accession::verify::FindingKind;
 
@@ -25,7 +25,7 @@ fn one_byte_of_one_identifier_names_that_instance_and_no_other() {
 
 #[test]
 fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
-    // It was held only in the first three instances, so no checkpoint counts it now.
+    // Only the first three instances held this granule, so no checkpoint counts it now.
     let findings = Sandbox::new().after(
         "UPDATE granule SET granule_id = 'granule.05000x' WHERE granule_id = 'granule.05000'",
     );

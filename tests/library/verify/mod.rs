@@ -1,5 +1,5 @@
-//! `verify` finds and names everything that was altered by other means than this program, with few
-//! findings, and at a cost that does not depend on rows that it need not read.
+//! `verify` finds and names everything that was altered by other means than this program. It reports few
+//! findings, and reads only the rows that it needs.
 
 mod checkpoints;
 mod file;

@@ -43,7 +43,7 @@ pub struct Sandbox {
     pub path: PathBuf,
 }
 
-/// The registry of a new sandbox, which is made once.
+/// The registry of a new sandbox, which is created only once.
 static ORIGINAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let sandbox = Sandbox::empty();
     let registry = Registry::create(&sandbox.path, clock()).unwrap();
@@ -90,13 +90,13 @@ impl Sandbox {
         verification.mismatches
     }
 
-    /// Alters the file with SQL, and gives the altered rows of the history their checksums.
+    /// Alters the file with SQL, and updates the checksums of the altered history rows.
     pub fn alter(&self, sql: &str) {
         self.damage(sql);
         seal_rows(&Connection::open(&self.path).unwrap());
     }
 
-    /// Alters the file with SQL, as the sqlite3 shell could.
+    /// Alters the file with SQL, as with the sqlite3 shell.
     pub fn damage(&self, sql: &str) {
         let connection = Connection::open(&self.path).unwrap();
         assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
@@ -120,7 +120,7 @@ impl Sandbox {
         self.verify()
     }
 
-    /// The granules after which there is a checkpoint.
+    /// The granules that are followed by a checkpoint.
     pub fn checkpoints(&self) -> Vec<String> {
         let connection = Connection::open(&self.path).unwrap();
         let mut statement =
@@ -139,8 +139,7 @@ pub fn codes(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|finding| finding.code).collect()
 }
 
-/// The findings about a granule whose row is wrong: the identifiers, the counts, and the first checkpoint
-/// that differs.
+/// The findings about a wrong granule row: the identifiers, the counts, and the first checkpoint that differs.
 #[track_caller]
 pub fn of_row(findings: &[Finding]) -> [&Finding; 3] {
     let narrowed = [FindingKind::Identifier, FindingKind::Count, FindingKind::Checkpoint];
@@ -157,7 +156,7 @@ pub fn only(findings: &[Finding], code: FindingKind) -> &Finding {
     first.unwrap()
 }
 
-/// The result of verifying everything, which must not depend on the number of jobs.
+/// The result of verifying everything. It must not depend on the number of jobs.
 pub fn verify_all(registry: &Registry) -> (VerificationTotals, Vec<DatasetVerification>) {
     let with_jobs = |jobs: usize| {
         let jobs = NonZeroUsize::new(jobs).unwrap();
@@ -170,7 +169,7 @@ pub fn verify_all(registry: &Registry) -> (VerificationTotals, Vec<DatasetVerifi
     one_by_one
 }
 
-/// The datasets that have findings, in the order in which they were shown. `None` means the file.
+/// The datasets with findings, in the order shown. `None` means the file.
 pub fn with_findings(shown: &[DatasetVerification]) -> Vec<Option<&str>> {
     let damaged = shown.iter().filter(|verification| !verification.ok);
     damaged.map(|verification| verification.dataset.as_ref().map(DatasetName::as_str)).collect()

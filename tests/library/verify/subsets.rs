@@ -1,4 +1,4 @@
-//! Alterations of cited subsets are found, and many subsets cost little more than a few.
+//! Alterations of cited subsets are found. Many subsets cost little more than a few.
 
 use accession::verify::FindingKind;
 use accession::{Clock, ListingBuilder, Moment, Registry, SubsetMembers};
@@ -38,7 +38,7 @@ fn a_lost_row_that_a_subset_names_is_named() {
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00002'");
     let of_subsets = only(&findings, FindingKind::Subset);
     assert!(of_subsets.text.contains("of \"granule.0000*\""), "{findings:#?}");
-    // The granule is not held, and the set of those that were named has another identifier.
+    // The granule is not held, and the named granules have a different identifier.
     assert!(of_subsets.text.ends_with("; and 1 more of this kind"), "{findings:#?}");
 }
 

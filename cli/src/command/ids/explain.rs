@@ -1,4 +1,4 @@
-//! `ids explain`: what made an id.
+//! `ids explain`: the parts from which an id was made.
 
 use std::io::{self, Write};
 
@@ -60,7 +60,7 @@ impl Explain {
     }
 }
 
-/// Prints which formula made a unique granule id for a collection.
+/// Prints the formula that made a unique granule id for a collection.
 fn explain_granule(
     granule_id: &GranuleId,
     collection: &CollectionId,

@@ -1,4 +1,4 @@
-//! `ids granule`: unique granule ids, made of the ids of producers.
+//! `ids granule`: makes unique granule ids from the ids of producers.
 
 use std::io;
 
@@ -72,7 +72,7 @@ impl MakeGranuleIds {
         session.present_list(&rows, write_table)
     }
 
-    /// The unique id of a producer's id. `index` is its zero-based position in the list.
+    /// Makes the unique id for a producer's id. `index` is its zero-based position in the list.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl MakeGranuleIds {
     }
 }
 
-/// Writes rows as CSV, which `ingest` reads.
+/// Writes rows as CSV, which `ingest` can read.
 fn write_table(out: &mut Output, rows: &Value) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let cells = |row: &Value| ["granule", "producer_granule"].map(|member| in_words(&row[member]));

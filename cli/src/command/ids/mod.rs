@@ -1,4 +1,4 @@
-//! `ids`: ids of granules and payments, made and explained.
+//! `ids`: makes and explains ids of granules and payments.
 
 mod explain;
 mod granule;

@@ -34,7 +34,7 @@ pub struct SchemeArgs {
 }
 
 impl SchemeArgs {
-    /// The scheme that the options name.
+    /// The scheme according to the options.
     pub fn scheme(&self) -> Scheme {
         let default = Scheme::default();
         let epoch = self.epoch.map_or(default.epoch, Moment::of_change);
@@ -95,7 +95,7 @@ impl IssuePaymentIds {
                 })?;
             }
             if let Some(more_at) = lease.more_at.filter(|_| left > 0) {
-                // The ids that were issued are printed before the wait.
+                // Print the issued ids before waiting.
                 session.finish()?;
                 session.sleep_until(more_at)?;
             }
@@ -104,7 +104,7 @@ impl IssuePaymentIds {
     }
 }
 
-/// What is shown of a payment id.
+/// The columns of a payment id.
 pub const DECODED: &[Column] = &[
     Column::text("id"),
     Column::text("time"),

@@ -1,4 +1,4 @@
-//! `proof`: keys, the signed log of statements, and proofs of what it says.
+//! `proof`: keys, the signed log of statements, and proofs of its statements.
 
 mod create;
 mod key;

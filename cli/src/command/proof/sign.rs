@@ -1,4 +1,4 @@
-//! `proof sign`: states which sets are new, and signs the log of statements.
+//! `proof sign`: adds statements about new sets, and signs the log of statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -81,7 +81,7 @@ impl Sign {
                 "the registry is signed as the log {signed}, and not as {origin}"
             )));
         }
-        // Without a policy, that holds by which was signed last.
+        // Without a policy, the policy of the latest signature is used.
         let (policy, parsed) = match (given, stored) {
             (Some(given), _) => given,
             (None, Some(SignedCheckpoint { policy: text, .. })) => {
@@ -105,7 +105,7 @@ impl Sign {
         let mut log = state_sets(&registry, &last)?;
         let mut clock_ahead_of = log.clock_ahead_of;
         if log.is_behind {
-            // A change of this second, such as that of the command before.
+            // A change was made in this second, for example by the previous command.
             std::thread::sleep(Duration::from_secs(1));
             let added = log.added;
             log = state_sets(&registry, &last)?;
@@ -123,7 +123,7 @@ impl Sign {
             return Err(Error::usage("there is nothing to state: no dataset has a history"));
         }
         let body = checkpoint.to_string();
-        // What others have signed of the same checkpoint stays.
+        // Signatures of others on the same checkpoint are kept.
         let mut note = match &log.signed {
             Some(signed) if signed.note.body == body => signed.note.clone(),
             _ => Note::new(body.clone()),
@@ -133,7 +133,7 @@ impl Sign {
             note.sign(&key.key);
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-        // Even if this fails, the files beside the keys stay as they are: witnesses already have the
+        // The files beside the keys keep the checkpoint even if this fails: witnesses already have the
         // signatures.
         self.add_cosignatures(session, &parsed, &log, &mut signed.note)
             .map_err(|refused| refused.into_error(&signed.checkpoint, &keys))?;
@@ -141,7 +141,8 @@ impl Sign {
         report(session, &parsed, (recovered, log.added), &signed)
     }
 
-    /// Refuses a key that has signed the log, and of which nobody remembers what it signed last.
+    /// Rejects a key that has signed the log if the file with its last checkpoint is missing, unless
+    /// `--recover` is given.
     fn refuse_moved(&self, keys: &[KeyInUse], signed: Option<&SignedCheckpoint>) -> Result<()> {
         let has_signed = |key: &&KeyInUse| {
             let key = key.key.verification_key();
@@ -162,13 +163,14 @@ impl Sign {
         }
     }
 
-    /// How witnesses and the site are asked.
+    /// The options of requests to witnesses and to the site.
     fn http(&self) -> PrimaryOptions {
         PrimaryOptions { timeout_seconds: Some(self.timeout), ..PrimaryOptions::default() }
     }
 
-    /// Takes back what was published, signed with a key of the policy. Returns how many statements were
-    /// missing. The policy of the site is not taken: who writes there would choose whom readers believe.
+    /// Restores published statements that are signed with a key of the policy. Returns the number of statements
+    /// that were missing. The policy of the site is ignored: whoever writes to the site could choose whom
+    /// readers trust.
     fn recover(
         &self,
         registry: &Registry,
@@ -190,7 +192,7 @@ impl Sign {
         Ok(registry.recover_statements(&published, &signed, last)?)
     }
 
-    /// Asks the witnesses that have not cosigned the note.
+    /// Requests cosignatures from the witnesses that have not cosigned the note.
     ///
     /// # Errors
     ///
@@ -226,14 +228,14 @@ impl Sign {
     }
 }
 
-/// A witness that received the signed checkpoint, but has seen another tree.
+/// A refusal by a witness that received the signed checkpoint, but has seen another tree.
 struct RefusedByWitness {
     name: String,
     error: accession::Error,
 }
 
 impl RefusedByWitness {
-    /// The error of the command: what was sent, and what to do next.
+    /// The error of the command. It says what was sent, and what to do next.
     fn into_error(self, checkpoint: &LogCheckpoint, keys: &[KeyInUse]) -> Error {
         let RefusedByWitness { name, error } = self;
         let stated = plural(checkpoint.size, "statement");
@@ -248,7 +250,7 @@ impl RefusedByWitness {
     }
 }
 
-/// Adds statements about everything that is new.
+/// Adds statements about all new sets.
 fn state_sets(registry: &Registry, last: &[LogCheckpoint]) -> Result<StatementLog> {
     registry.add_statements(last).map_err(|error| match error.kind() {
         ErrorKind::Future => Error::from(error).with_hint(
@@ -258,13 +260,13 @@ fn state_sets(registry: &Registry, last: &[LogCheckpoint]) -> Result<StatementLo
     })
 }
 
-/// Opens the keys, in an order that does not depend on the command line: two processes that sign with the
-/// same keys would otherwise wait for each other.
+/// Opens the keys in an order that does not depend on the command line. Otherwise two processes that sign with
+/// the same keys could wait for each other.
 fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
     let mut by_key = BTreeMap::new();
     for file in files {
         let key = key_file::read(file)?.verification_key().to_string();
-        // Two names of one key, such as a link and its target, would make the process wait for itself.
+        // A process would wait for itself if one key had two names, such as a link and its target.
         if by_key.insert(key, file).is_some() {
             let name = file.to_string_lossy();
             return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
@@ -273,7 +275,7 @@ fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
     by_key.into_values().map(|file| KeyInUse::open(file)).collect()
 }
 
-/// The name of the log, which all keys have.
+/// The name of the log. All keys must have it.
 fn origin_of(keys: &[KeyInUse]) -> Result<String> {
     let names = keys.iter().map(|key| key.key.verification_key().name());
     let mut names: BTreeSet<&str> = names.collect();
@@ -283,16 +285,16 @@ fn origin_of(keys: &[KeyInUse]) -> Result<String> {
     }
 }
 
-/// The policy that believes any of these keys.
+/// A policy that trusts any of these keys.
 fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
     let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
-    // Refused if a key is named twice.
+    // A policy in which a key is named twice is invalid.
     let policy = text.parse().map_err(|error: ParseError| Error::usage(error.to_string()))?;
     Ok((text, policy))
 }
 
-/// Prints what was stated, and who has seen it.
+/// Prints the number of statements, and the witnesses that have seen them.
 fn report(
     session: &mut Session,
     policy: &Policy,

@@ -66,7 +66,8 @@ impl Verify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let policy = match (&self.policy, &self.vkey) {
             (Some(file), _) => read_policy(file)?.1,
-            // Read here, since a message about an argument repeats it, and it may be the private key.
+            // clap would repeat the argument in its error message, and it may be the private key, so it is
+            // parsed here.
             (None, Some(text)) => match text.parse::<VerificationKey>() {
                 Ok(key) if !key.is_of_witness() => Policy::of_log(key),
                 Ok(key) => {

@@ -1,4 +1,4 @@
-//! What was published in a directory, compared with the registry.
+//! Compares a published directory with the registry.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ pub struct Published {
     datasets: DatasetFilter,
 }
 
-/// The file that a directory of a dataset begins with.
+/// The first file to read in the directory of a dataset.
 const HEAD: &str = "head.json";
 
 /// The directory of the datasets in a site.
 const DATASETS: &str = "datasets";
 
 impl Published {
-    /// What was published in a directory. `None` means that nothing was.
+    /// The published datasets in a directory. `None` means that nothing was published there.
     ///
     /// # Errors
     ///
-    /// The directory cannot be read; it is the directory of a dataset, and not in a site.
+    /// The directory cannot be read, or it is the directory of a dataset outside a site.
     pub fn find(directory: &Path) -> Result<Option<Self>> {
         if !directory.join(HEAD).is_file() {
             let is_site = directory.join(DATASETS).is_dir();
@@ -51,7 +51,7 @@ impl Published {
     }
 }
 
-/// Compares what was published with the registry, and prints what was found.
+/// Compares a published directory with the registry, and prints the findings.
 pub fn verify_published(
     registry: &Registry,
     published: &Published,
@@ -67,7 +67,7 @@ pub fn verify_published(
         session.present(&found, text)?;
         Ok(())
     })?;
-    // They name all datasets.
+    // Statements name all datasets.
     let stated = match datasets {
         DatasetFilter::All => registry.verify_published_statements(site)?,
         DatasetFilter::Only(_) => None,
@@ -81,7 +81,7 @@ pub fn verify_published(
     Ok(exit)
 }
 
-/// Writes what was found of a dataset or of the statements.
+/// Writes the findings about a dataset or the statements.
 fn write_found(out: &mut Output, found: &Value) -> io::Result<()> {
     write_differences(out, found)?;
     let what = match found["dataset"].as_str() {
@@ -96,7 +96,7 @@ fn write_found(out: &mut Output, found: &Value) -> io::Result<()> {
     writeln!(out, "{what}: {state}")
 }
 
-/// Writes the files that are not as they were published.
+/// Writes the files that differ from what was published.
 fn write_differences(out: &mut Output, found: &Value) -> io::Result<()> {
     for difference in found["differences"].as_array().into_iter().flatten() {
         let line = &difference["line"];

@@ -21,7 +21,7 @@ fn every_command_in_every_document_prints_what_is_shown() {
     assert!(replayed >= 5, "only {replayed} documents have commands");
 }
 
-/// A block in another language would escape these tests.
+/// A block in another language would not be tested.
 #[test]
 fn code_blocks_are_console_sessions_or_text_that_is_not_run() {
     for document in documents() {
@@ -59,7 +59,7 @@ pub fn helps() -> HashMap<String, String> {
     helps
 }
 
-/// The commands that are not merely groups of others.
+/// The commands that are not only groups of other commands.
 pub fn leaf_commands(helps: &HashMap<String, String>) -> Vec<&str> {
     let mut leaves: Vec<&str> = helps
         .iter()
@@ -70,7 +70,7 @@ pub fn leaf_commands(helps: &HashMap<String, String>) -> Vec<&str> {
     leaves
 }
 
-/// The command that a line of words calls, and the words after it.
+/// The command that the words of a line call, and the words after it.
 pub fn command_of<'a>(
     words: &'a [&'a str],
     helps: &HashMap<String, String>,
@@ -170,7 +170,7 @@ fn every_command_is_in_the_reference() {
     }
 }
 
-/// The commands of a transcript that are not in a pipe and end with status 1.
+/// The last command of each line of a transcript that ends with status 1.
 fn calls_that_differ(document: &Document) -> Vec<String> {
     let joined = document.code_in("console").join("\n").replace("\\\n", " ");
     let mut last = String::new();
@@ -219,7 +219,7 @@ fn every_row_of_a_table_has_as_many_cells_as_its_header() {
     for document in documents() {
         let mut cells = None;
         for line in document.prose() {
-            // A bar in code is escaped.
+            // In a table, a bar within code is escaped.
             let in_line = line.replace("\\|", "").matches('|').count();
             if !line.starts_with('|') {
                 cells = None;

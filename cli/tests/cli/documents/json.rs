@@ -1,5 +1,5 @@
-//! `docs/reference/json.md` names exactly the fields of the rows that commands print, and every
-//! kind of error, of warning and of finding.
+//! `docs/reference/json.md` names exactly the fields of the rows that commands print, and every kind of error,
+//! warning and finding.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,20 +10,20 @@ use serde_json::Value;
 use super::commands::{command_of, helps, leaf_commands};
 use super::{Document, document, documents, root, transcripts};
 
-/// Error kinds that exist only in the command line, since the library does not know of arguments.
+/// Error kinds of the command line only, since the library does not know arguments.
 const KINDS_OF_THE_COMMAND_LINE: [&str; 3] = ["cannot-listen", "machines-missing", "output"];
 
 /// A command that needs a cluster, and its row. `cli/tests/postgres/distribution.rs` compares them.
 const ON_CLUSTER: (&str, &str) = ("registry distribute", "distributed");
 
-/// A field of a row, as its table has it.
+/// A field of a row, as in its table.
 #[derive(Debug)]
 struct Field {
     name: String,
     form: String,
 }
 
-/// The rows that the page describes: each a section with a table of fields.
+/// The rows that the page describes. Each is a section with a table of fields.
 struct Reference {
     rows: BTreeMap<String, Vec<Field>>,
     /// What a command prints: `rows of [instance](#instance)`.
@@ -31,7 +31,7 @@ struct Reference {
     seen: RefCell<BTreeSet<(String, String)>>,
 }
 
-/// The cells of every table row of a section that begins with inline code.
+/// The rows of a section's table that begin with inline code: the code, and the next cell.
 fn table<'a>(lines: &[&'a str]) -> Vec<(String, &'a str)> {
     let rows = lines.iter().filter_map(|line| line.strip_prefix("| `"));
     rows.map(|row| {
@@ -58,7 +58,7 @@ fn page() -> Document {
     document(Path::new("docs/reference/json.md"))
 }
 
-/// The rows of the table in a section of the page: the code that begins each, and the cell after it.
+/// The rows of the table in a section of the page: the code at the beginning, and the next cell.
 pub fn section(title: &str) -> Vec<(String, String)> {
     let page = page();
     let sections = sections(&page);
@@ -91,7 +91,7 @@ impl Reference {
                 );
             }
             for (name, form) in table(lines) {
-                // A field of the base that is named again has another type here.
+                // If a field of the base is listed again, it has a different type here.
                 fields.retain(|field: &Field| field.name != name);
                 fields.push(Field { name, form: form.to_owned() });
             }
@@ -103,7 +103,7 @@ impl Reference {
         Reference { rows, printed, seen: RefCell::default() }
     }
 
-    /// Checks a value against the type that the page states.
+    /// Checks a value against the type on the page.
     fn check(&self, form: &str, value: &Value) -> Result<(), String> {
         let results: Vec<_> = form.split(" or ").map(|one| self.check_one(one, value)).collect();
         if results.iter().any(Result::is_ok) {
@@ -114,7 +114,7 @@ impl Reference {
 
     fn check_one(&self, form: &str, value: &Value) -> Result<(), String> {
         let fits = match form {
-            // `library/log_format.rs` has its members.
+            // `library/log_format.rs` checks its members.
             "[file](manifest.md)" => value.is_object(),
             "null" => value.is_null(),
             "string" => value.is_string(),
@@ -167,8 +167,8 @@ impl Reference {
     }
 }
 
-/// The calls with `--json` in a document, and the rows that each prints. What is filtered is left out,
-/// but for the samples, whose rows stay whole.
+/// The calls with `--json` in a document, and the rows that each prints. Calls with filtered output are left
+/// out, except in the samples, which have whole rows.
 fn calls_with_json(document: &Document) -> Vec<(String, Vec<Value>)> {
     let text = document.code_in("console").join("\n").replace("\\\n", " ");
     let are_whole = document.path.ends_with("json-samples.md");
@@ -259,7 +259,7 @@ fn kinds_of(path: &str) -> BTreeSet<String> {
     source.lines().filter_map(name).collect()
 }
 
-/// The codes in the first column of a section are these.
+/// Asserts that the first column of a section has exactly these codes.
 fn assert_documented(title: &str, expected: &BTreeSet<String>) {
     assert!(expected.len() > 5, "{expected:?}");
     let documented: BTreeSet<String> = section(title).into_iter().map(|(code, _)| code).collect();

@@ -1,4 +1,4 @@
-//! Links refer to files and headings that exist, and so do paths.
+//! Links and paths refer to files and headings that exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn targets(document: &Document) -> Vec<String> {
     targets
 }
 
-/// `path` without its `..`, as seen from the directory of `document`.
+/// `path`, resolved from the directory of `document`, without `..`.
 fn resolved(document: &Document, path: &str) -> PathBuf {
     let mut resolved = document.path.parent().unwrap().to_owned();
     for component in Path::new(path).components() {
@@ -28,7 +28,8 @@ fn resolved(document: &Document, path: &str) -> PathBuf {
     resolved
 }
 
-/// The crate does not contain `docs/*.png`. Only in the crate does Cargo keep the manifest as it was.
+/// The published crate does not contain `docs/*.png`. Cargo keeps the original manifest only in the published
+/// crate.
 fn is_picture_outside_the_crate(path: &Path) -> bool {
     let is_picture = path.extension().is_some_and(|extension| extension == "png");
     is_picture && root().join("Cargo.toml.orig").exists()

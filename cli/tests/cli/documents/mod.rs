@@ -1,4 +1,4 @@
-//! The documents are correct: their commands print what is shown, their links have targets, and the
+//! The documents are correct: their commands print the output that is shown, their links have targets, and the
 //! reference of the JSON output is complete.
 
 mod commands;
@@ -22,7 +22,7 @@ pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The documents that readers are meant to open: those at the top level, and all in `docs/`.
+/// The documents for readers: those at the top level, and all in `docs/`.
 pub fn documents() -> Vec<Document> {
     let mut paths: Vec<PathBuf> =
         ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "fixtures/README.md"]
@@ -97,7 +97,7 @@ impl Document {
         prose.split('`').skip(1).step_by(2).map(|code| code.replace('\n', " ")).collect()
     }
 
-    /// The anchors that a link can name, as GitHub makes them of the headings.
+    /// The anchors that a link can name, as GitHub derives them from the headings.
     pub fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
         for line in self.prose() {
