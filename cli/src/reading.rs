@@ -40,6 +40,8 @@ pub struct Entries<'a> {
     refused: Option<Location>,
     /// Collects the warnings instead of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
+    /// The number of files and directories. The findings name only the first of them.
+    listings: u64,
     /// The number of entries that were read.
     read: u64,
 }
@@ -76,6 +78,7 @@ impl<'a> Entries<'a> {
         missing: MissingPages<'a>,
     ) -> Self {
         let findings = Findings::new(options.stated_total());
+        let listings = files.len() as u64;
         let (ids, files) = (ids.iter().enumerate(), files.iter());
         let (open, refused, warnings) = (None, None, None);
         let listed_paths = paths.changes_ids().then(ListingBuilder::new);
@@ -91,6 +94,7 @@ impl<'a> Entries<'a> {
             listed_paths,
             refused,
             warnings,
+            listings,
             read: 0,
         }
     }
@@ -286,7 +290,7 @@ impl<'a> Entries<'a> {
         }
         let name = match self.findings.read() {
             [one] => one.name.clone(),
-            files => plural(files.len() as u64, "listing"),
+            _ => plural(self.listings, "listing"),
         };
         self.warn(self.findings.warnings(&name));
         if let Some(listed_paths) = self.listed_paths.take() {

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorDetail};
 use crate::model::quoted;
 
 /// The checksums of files by node, to detect a replica with a different checksum. Remembers the first 100,000
-/// files, and no further ones after more than 1,000 nodes.
+/// files of the first 1,000 nodes.
 #[derive(Default)]
 pub(super) struct Replicas {
     /// By the hash of the id: the hash of the checksum, and the index of the node.
@@ -17,7 +17,9 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    const MAX: usize = 100_000;
+    const MAX_FILES: usize = 100_000;
+    /// Each file is compared with the names of all nodes.
+    const MAX_NODES: usize = 1_000;
 
     /// Rejects a replica whose checksum differs from that of the same file on another node.
     pub(super) fn check(
@@ -35,15 +37,14 @@ impl Replicas {
             hasher.finish()
         };
         let index = match self.nodes.iter().position(|known| known == node) {
-            Some(index) => index,
-            None => {
+            None if self.nodes.len() < Replicas::MAX_NODES => {
                 self.nodes.push(node.to_owned());
-                self.nodes.len() - 1
+                Some(self.nodes.len() - 1)
             }
+            known => known,
         };
-        let is_full = self.checksums.len() >= Replicas::MAX || self.nodes.len() > 1_000;
         match self.checksums.get(&hash(id)) {
-            Some((known, other)) if *known != hash(checksum) && *other != index => {
+            Some((known, other)) if *known != hash(checksum) && Some(*other) != index => {
                 let (one, other) = (quoted(&self.nodes[*other]), quoted(node));
                 let message = format!(
                     "{one} and {other} have replicas of {} with different checksums",
@@ -52,11 +53,34 @@ impl Replicas {
                 let hint = "ask ESGF's index with replica=false, which returns one of them (inputs.md, Replicas)";
                 Err(Error::new(ErrorDetail::FileMetadata, message).with_hint(hint))
             }
-            None if !is_full => {
-                self.checksums.insert(hash(id), (hash(checksum), index));
+            Some(_) => Ok(()),
+            None => {
+                if let Some(index) = index.filter(|_| self.checksums.len() < Replicas::MAX_FILES) {
+                    self.checksums.insert(hash(id), (hash(checksum), index));
+                }
                 Ok(())
             }
-            _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_many_nodes_need_no_more_memory_than_those_of_a_thousand() {
+        let mut replicas = Replicas::default();
+        let file = |checksum: &str| {
+            [WrittenFile { checksum: Some(checksum.to_owned()), ..WrittenFile::default() }]
+        };
+        for node in 0..5_000 {
+            replicas.check(&format!("A{node}"), &format!("node-{node}"), &file("11")).unwrap();
+        }
+        assert_eq!((replicas.nodes.len(), replicas.checksums.len()), (1_000, 1_000));
+        replicas.check("A7", "node-4000", &file("11")).unwrap();
+        let refused = replicas.check("A7", "node-4000", &file("22")).unwrap_err();
+        assert!(refused.to_string().contains("\"node-7\" and \"node-4000\""), "{refused}");
+        replicas.check("A7", "node-7", &file("22")).unwrap();
     }
 }
