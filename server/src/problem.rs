@@ -109,7 +109,7 @@ impl Problem {
 
     /// Something failed that should never fail.
     pub fn internal(cause: String) -> Self {
-        let detail = "The server failed to answer. Its operator can see why in the log.".to_owned();
+        let detail = "The server failed. Its operator finds the cause in the log.".to_owned();
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         let problem = Problem::new(status, "internal", detail);
         Problem { cause: Some(cause), ..problem }
@@ -130,7 +130,7 @@ impl Problem {
             StatusCode::NOT_ACCEPTABLE => "Not offered in this format",
             StatusCode::UNAUTHORIZED => "A token is needed",
             StatusCode::REQUEST_TIMEOUT => "Too slow",
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => "Not taken in this format",
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => "Unsupported format",
             StatusCode::UNPROCESSABLE_ENTITY => "These cannot be cited",
             StatusCode::TOO_MANY_REQUESTS => "Too many today",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",

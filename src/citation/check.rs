@@ -486,8 +486,8 @@ fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String>
     let first = with_digest.first().filter(|_| !with_digest.iter().any(is_then))?;
     let until = first.until.map_or("now".to_owned(), |until| until.to_string());
     Some(format!(
-        "the granules were the same at {at}, but what was known of their files was other: the digest is that \
-         of {} until {until}",
+        "the granules were the same at {at}, but their recorded files were different: the digest is that of \
+         {} until {until}",
         first.from
     ))
 }

@@ -17,7 +17,7 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
             0 | 1 => String::new(),
             lines => format!(", and of {} more", lines - 1),
         };
-        return format!("{location}: what is stated of a file was skipped{more}: {example}");
+        return format!("{location}: the metadata of a file was skipped{more}: {example}");
     }
     if kind == WarningKind::TimesTakenAsUtc {
         let more = match lines {

@@ -31,7 +31,8 @@ pub struct Comparison {
 crate::model::debug_fields!(Comparison: status, mirror);
 
 /// The status text after a pull that kept this registry's records of some granules.
-pub(super) const LEFT: &str = "the mirror has the same granules, of which some have other bytes";
+pub(super) const LEFT: &str =
+    "the mirror has the same granules, but some of their files have different content";
 
 /// The action that followed a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -120,7 +120,7 @@ impl PullReport {
         let not_identical = if self.left.granules > 0 {
             let UnresolvedConflicts { granules, named } = &self.left;
             let message = format!(
-                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}",
+                "{mirror}: the primary recorded different content for {}, and the records here stay: {}",
                 plural(*granules, "granule"),
                 named.join("; ")
             );

@@ -164,7 +164,7 @@ fn check_digest(set: &Set, digest: Digest) -> Result<()> {
     }
     let Instance { dataset, timestamp, .. } = set.instance();
     Err(Error::damaged(format!(
-        "{dataset} at {timestamp} has the digest {stated}, but what is known of the files gives {digest}"
+        "{dataset} at {timestamp} has the digest {stated}, but the recorded files give {digest}"
     )))
 }
 

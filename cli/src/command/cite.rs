@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Name the digest, too, which covers what is known of the bytes of the files
+    /// Include the digest of the recorded checksums
     #[arg(long)]
     digest: bool,
 

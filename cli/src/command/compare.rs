@@ -741,7 +741,8 @@ pub struct OneSide {
 /// other content.
 pub fn differences(sides: &TwoSides, [left, right]: [OneSide; 2]) -> [MarkedList<'_>; 4] {
     let text = |id: accession::Result<GranuleId>| id.map(|id| id.to_string());
-    let other = MarkedLines { mark: "~", count: "other_content_count", kind: "with other bytes" };
+    let other =
+        MarkedLines { mark: "~", count: "other_content_count", kind: "with different content" };
     [
         MarkedList {
             member: left.member,

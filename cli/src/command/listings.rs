@@ -311,7 +311,7 @@ impl Listings<'_> {
                 let counts = registry.compare_with(&selected.set, listing)?.finish()?;
                 match (counts.has_same_granules(), counts.contents.other) {
                     (true, 0) => return Ok(selected.set.instance().clone()),
-                    (true, _) => "other bytes",
+                    (true, _) => "different content",
                     (false, _) => "another set",
                 }
             }

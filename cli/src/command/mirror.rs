@@ -39,7 +39,7 @@ commands! {
 /// Show whether a mirror is identical to its primary
 ///
 /// Every granule of both is compared, and those that only one of them has are listed. A mirror is identical,
-/// of other content (the same granules, and files with other bytes), behind (the primary once held the
+/// of other content (the same granules, but files with different content), behind (the primary once held the
 /// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
 /// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
 /// if a change that was read is no longer there.
@@ -213,7 +213,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         }
         "other-content" => {
             let other = count("other_content_count");
-            writeln!(out, "other content: equal names, other bytes in {other}")?;
+            writeln!(out, "other content: equal names, different content in {other}")?;
         }
         "behind" => {
             let period = &compared["in_force_at_primary"];
@@ -423,7 +423,7 @@ impl PullMirror {
         match pulled.expect.filter(|_| is_of_what_stays) {
             Some(expect) => {
                 let command = self.command(dataset, expect, session);
-                let message = format!("{}; `{command}` takes the primary's", warning.message);
+                let message = format!("{}; `{command}` accepts the primary's", warning.message);
                 session.warn(warning.kind, &message);
             }
             None => session.warn_all([warning]),

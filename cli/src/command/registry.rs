@@ -154,7 +154,7 @@ impl Restore {
         {
             let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
             let counts = [datasets.len(), identifiers.len(), digests.len()];
-            let what = format!("of what was there, the copy lacks {}", what_lacks(counts));
+            let what = format!("the copy lacks {} of the replaced registry", what_lacks(counts));
             session.warn(WarningKind::CopyLacks, &what);
         }
         let [registry, from] =
@@ -206,7 +206,7 @@ fn write_lacks(out: &mut Output, lacks: &Value) -> io::Result<()> {
     if counts == [0; 3] {
         return writeln!(out, "the copy has every dataset, identifier and digest that was there");
     }
-    writeln!(out, "of what was there, the copy lacks {}", what_lacks(counts))?;
+    writeln!(out, "the copy lacks {} of the replaced registry", what_lacks(counts))?;
     datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
     let of = identifiers.iter().map(|it| format!("identifier  {it}"));
     let mut listed = of.chain(digests.iter().map(|it| format!("digest      {it}")));

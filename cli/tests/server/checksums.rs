@@ -125,7 +125,7 @@ fn sets_of_the_same_granules_with_other_bytes_are_not_identical() {
     let rows = served.get(&format!("{path}?after=A&format=jsonl")).text();
     assert_eq!(rows, "{\"side\":\"both\",\"granule\":\"B\"}\n");
     let page = served.page(path);
-    assert!(page.contains("<h1>The same 2 granules, 1 with other bytes</h1>"), "{page}");
+    assert!(page.contains("<h1>The same 2 granules, 1 with different content</h1>"), "{page}");
     assert!(page.contains("/compare/THEM...US"), "the other sides have the same identifier");
     assert_eq!(served.json(&format!("{path}?after=B"))["identical"], serde_json::Value::Null);
 }

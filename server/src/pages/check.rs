@@ -36,9 +36,7 @@ impl CheckPage {
     pub fn html(&self, site: &Site) -> String {
         let head = PageHead {
             title: "Check citations".into(),
-            description: Some(
-                "Says what is known of citations with identifiers of granule sets.".into(),
-            ),
+            description: Some("Checks citations with identifiers of granule sets.".into()),
             section: Section::Check,
             is_unlisted: self.is_checked(),
             ..PageHead::default()

@@ -158,7 +158,7 @@ impl ComparisonPage {
         };
         match self.counts.contents.other {
             0 => names,
-            other => format!("{names}, {} with other bytes", grouped(other)),
+            other => format!("{names}, {} with different content", grouped(other)),
         }
     }
 

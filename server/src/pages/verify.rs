@@ -159,7 +159,7 @@ impl CheckedSet<'_> {
                     pre tabindex="0" { code { (listing) " | accession compare " (self.list_name()) " -" } }
                 }
                 details {
-                    summary { "The digest, which covers what is known of the bytes, too" }
+                    summary { "The digest, which also covers the recorded checksums" }
                     p.digest { code { (self.set.digest()) } }
                 }
                 @if let Some(fixity) = self.fixity { (fixity.section(site, self)) }

@@ -113,7 +113,7 @@ impl Pass<'_> {
                 findings.append(swept.checkpoints);
                 if let Some(stray) = swept.stray {
                     findings.add(FindingKind::Files, None, Some(&stray), || {
-                        "something is known of its files at a time when it was not held".to_owned()
+                        "its files were recorded at a time when it was not held".to_owned()
                     });
                 }
             }

@@ -173,7 +173,7 @@ impl<'history> Rows<'history> {
                 (Ok(_), ContentChange::Nothing) => {
                     let at = Timestamp::from_micros(since);
                     self.findings.add(FindingKind::Files, at, Some(granule_id), || {
-                        "what is known of its files was stated again".to_owned()
+                        "its files were recorded again without a difference".to_owned()
                     });
                 }
             }
@@ -285,7 +285,7 @@ pub(super) fn compare(
         if stated.identifier == *identifier && stated.digest != *digest {
             findings.add(FindingKind::Digest, Some(stated.timestamp), None, || {
                 let StatedInstance { digest: stated, .. } = stated;
-                format!("the digest is {stated}, but what is known of the files gives {digest}")
+                format!("the digest is {stated}, but the recorded files give {digest}")
             });
         }
     }

@@ -297,7 +297,7 @@ fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
     } else if digest != subset.digest {
         findings.add(FindingKind::Subset, Some(subset.timestamp), None, || {
             format!(
-                "{} has the digest {}, but what is known of its files gives {digest}",
+                "{} has the digest {}, but the recorded files give {digest}",
                 name(subset),
                 subset.digest
             )

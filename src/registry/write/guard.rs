@@ -195,8 +195,7 @@ impl Replacements {
         };
         let listed = self.replaced.listed("; ", "; and ");
         let message = format!(
-            "{granules} of {dataset} would get other bytes than are known, and at most {most} may be replaced: \
-             {listed}{question}"
+            "the files of {granules} of {dataset} would be replaced, and at most {most} may be: {listed}{question}"
         );
         let refusal = Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone());
         Some(refusal.counting(replaced))
