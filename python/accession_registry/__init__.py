@@ -1,7 +1,7 @@
 """Cite exactly the files that you used, and list them again in ten years.
 
 A *registry* records which granules (files, usually) the datasets of an archive held at any time, and
-gives each such set an identifier that depends on nothing but the ids.
+gives each such set an identifier that depends only on the ids.
 
 >>> import accession_registry as ar
 >>> reg = ar.open("example.db", create=True)
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 for _name in __all__:
-    # Messages and pickles name what is public, and not the file.
+    # Messages and pickles name the public package, and not the private module.
     globals()[_name].__module__ = __name__
 
 
@@ -63,6 +63,6 @@ def _main() -> int:
 
     from accession_registry._native import main
 
-    # Ctrl-C ends the program, and not only Python.
+    # With Python's handler, Ctrl-C would not end every command.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return main(sys.argv[1:])

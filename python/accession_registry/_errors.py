@@ -1,4 +1,4 @@
-"""What calls raise, and warn of."""
+"""The errors and warnings of calls."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PACKAGE = path.dirname(__file__)
 
 
 class Error(Exception):
-    """What a command refuses, or cannot do.
+    """The error of a call, and the base class of all errors of this package.
 
-    ``kind`` says why in one word, which is that of the command line's JSON, and ``hint`` what to do.
-    ``granule``, ``file`` and ``line`` say where, if that is known.
+    ``kind`` is the reason in one word, as in the JSON of the command line. ``hint`` says what to do.
+    ``granule``, ``file`` and ``line`` locate the error, if they are known.
     """
 
     kind: str = ""
@@ -31,19 +31,20 @@ class Error(Exception):
 
 
 class NotFound(Error, LookupError):
-    """There is no such registry, dataset, set or granule."""
+    """The registry, dataset, set or granule does not exist."""
 
 
 class Ambiguous(NotFound):
-    """A name means several sets. ``candidates`` name each of them."""
+    """A name means several sets. ``candidates`` has an unambiguous name for each set."""
 
     candidates: tuple[str, ...] = ()
 
 
 class Refused(Error):
-    """A guard refused a change, which is probably a mistake. Nothing was recorded.
+    """A guard refused a change, because it is probably a mistake. The change was not recorded.
 
-    ``change`` is what it would have done, and ``expect=error.expect`` records exactly that.
+    ``change`` is the refused change. To record it, repeat the call with ``expect=error.expect``.
+    ``import_history`` has recorded the listings before the refused one; its ``change`` is the whole import.
     """
 
     expect: str = ""
@@ -51,11 +52,11 @@ class Refused(Error):
 
 
 class Damaged(Error):
-    """A registry, or what was published, contradicts itself."""
+    """A registry or a published file is damaged, or the registry contradicts its published log or its statements."""
 
 
 class RegistryWarning(UserWarning):
-    """What a reader should know of a set, or of a change that was recorded."""
+    """A warning about a set, or about a change that was recorded."""
 
 
 _KINDS: dict[type[Error], str] = {
@@ -68,7 +69,7 @@ _CLASSES = {kind: raised for raised, kinds in _KINDS.items() for kind in kinds.s
 
 
 def error(text: str) -> Error:
-    """The exception for the JSON of an error. Its text has the hint in a line of its own."""
+    """Converts the JSON of an error to an exception. Its message has the hint on a separate line."""
     problem: dict[str, Any] = json.loads(text)
     message, expect = problem["message"], problem.get("expect", "")
     hint = f"if this is right, repeat the call with expect={expect!r}" if expect else in_python(problem.get("hint") or "")
@@ -93,7 +94,7 @@ FLAGS = {"create", "digest", "dry_run", "names_only", "questionable", "skip_exis
 
 
 def in_python(hint: str) -> str:
-    """A hint with keywords in the place of options, but for whole commands, which are typed in a shell."""
+    """Replaces the options in a hint with keywords, except in whole commands, which are for a shell."""
 
     def keyword(option: re.Match[str]) -> str:
         name, value = option[1].replace("-", "_"), option[2]
@@ -106,7 +107,7 @@ def in_python(hint: str) -> str:
 
 
 def warn(messages: Iterable[str]) -> None:
-    """Warns at the line outside of this package that called it."""
+    """Issues warnings for the line outside this package that made the call."""
     depth, frame = 1, sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith(PACKAGE):
         depth, frame = depth + 1, frame.f_back

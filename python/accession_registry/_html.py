@@ -1,4 +1,4 @@
-"""What a notebook shows: HTML that is complete without a style sheet or a script, and never an error."""
+"""HTML for notebooks, without a style sheet or a script. Errors are shown, and never raised."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
 
-# How many rows of a table are shown.
+# The maximum number of rows of a table that are shown.
 MAX_ROWS = 50
 
 
 def shown(html: Callable[[], str], instead: object) -> str:
-    """The HTML, or the object as text if it cannot be read. Warnings are for calls, and not for what is shown."""
+    """Returns the HTML, or the object and the error as text if it fails. Suppresses warnings, unlike a call."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -23,7 +23,7 @@ def shown(html: Callable[[], str], instead: object) -> str:
 
 
 def table(title: str, rows: Sequence[Any]) -> str:
-    """A table below its title. There is one row more than are shown if there are more."""
+    """A table below its title. If ``rows`` has more than ``MAX_ROWS`` rows, the rest is shown as an ellipsis."""
 
     def line(tag: str, cells: Iterable[object]) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(_text(cell))}</{tag}>" for cell in cells) + "</tr>"
@@ -47,7 +47,7 @@ def _text(cell: object) -> str:
 
 
 def facts(heading: str, rows: Iterable[tuple[str, object]], paste: str = "") -> str:
-    """What is known of an object, and what to paste into a paper."""
+    """The properties of an object, and a citation to paste into a paper."""
     body = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(_text(value))}</td></tr>" for name, value in rows if value not in (None, ())
     )

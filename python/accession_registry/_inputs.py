@@ -1,4 +1,4 @@
-"""Arguments as the words of a command. Listings in memory become temporary files, which messages call `listing`."""
+"""Converts Python values to arguments of a command. Listings in memory become files, which messages call `listing`."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class ToDict(Protocol):
 Item: TypeAlias = str | PathLike[str] | Mapping[str, Any] | ToDict | File
 Listing: TypeAlias = AnyPath | ArrowStream | Mapping[str, Any] | Iterable[Item]
 
-# The string of JSON, without the options of `json.dumps`.
+# Encodes a string as JSON, without the overhead of the options of `json.dumps`.
 _quoted: Callable[[str], str] = json.JSONEncoder().encode
 
-# How many items are written at a time.
+# The number of items that are written at a time.
 BATCH = 8_192
 
 
 def _remove(directory: str, process: int) -> None:
-    # A forked process leaves the files of its parent.
+    # A forked process must not delete the files of its parent.
     if os.getpid() == process:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 class Inputs:
-    """The listings of a command, and how they are read."""
+    """The listings of a command, and the options for reading them."""
 
     def __init__(
         self, column: str | None = None, only: Only | None = None, total: int | None = None,
@@ -68,22 +68,22 @@ class Inputs:
         self.kept: list[Inputs] = []
 
     def words(self) -> list[str]:
-        """The options of reading, once all listings were added."""
+        """The options for reading the listings. Call this after adding all listings."""
         column = None if self._column_used else self.column
         return options(column=column, granule=None if self._granule_used else self.granule) + self._words
 
     def keep(self, other: Inputs | None) -> None:
-        """Uses a listing that was read before, in the same way."""
+        """Keeps the temporary files of an earlier listing, and reads it with the same options."""
         if other is not None:
             self.kept.append(other)
             self._words += [word for word in other.words() if word not in self._words]
 
     def add(self, given: Listing, name: str = "listing") -> str:
-        """The word for a listing: a string as it is, a path, or a temporary file of this name."""
+        """The argument for a listing: the string itself, a path, or a temporary file with this name."""
         if isinstance(given, str):
             return given
         if isinstance(given, PathLike):
-            # Such a word is a file for every command.
+            # Every command reads an absolute path, or one that begins with `./`, as a file.
             path = os.fspath(given)
             return path if os.path.isabs(path) else os.path.join(".", path)
         if self.directory is None:
@@ -102,7 +102,7 @@ class Inputs:
             if isinstance(given, Mapping):
                 file.write(_json("the response", given))
                 return
-            # A `pyarrow.Array` is iterated over as values of its own.
+            # Iterating over a `pyarrow.Array` gives scalars of pyarrow instead of Python values.
             items: Iterator[Any] = iter(given.to_pylist() if hasattr(given, "to_pylist") else given)
             first = next(items, None)
             if first is None:
@@ -118,7 +118,7 @@ class Inputs:
 
 
 def _ids(items: Iterable[Any], first: type, granule: str | None) -> Iterator[str]:
-    """Ids, or paths, of which a part is the id: the name, unless another one is named."""
+    """Lines with ids. The id of a path is the file name, unless ``granule`` selects another part."""
     kind = str if issubclass(first, str) else PathLike
     for number, item in enumerate(items, 1):
         if not isinstance(item, kind):
@@ -133,10 +133,10 @@ def _part(path: PurePath, granule: str | None) -> str:
 
 
 def _records(items: Iterable[Any]) -> Iterator[str]:
-    """Records of a catalogue, one a line; of CMR and STAC as a response, which has all of them."""
+    """Lines with records of a catalogue. Records of CMR and STAC become one response that contains all of them."""
     before, between, after = "", "\n", "\n"
     for number, item in enumerate(items, 1):
-        # A client may have derived its class from `dict`.
+        # Some clients derive the class of their records from `dict`.
         record = item if isinstance(item, dict) or not isinstance(item, ToDict) else item.to_dict()
         if not isinstance(record, Mapping):
             raise _not_an_id(number, item)
@@ -149,7 +149,7 @@ def _records(items: Iterable[Any]) -> Iterator[str]:
 
 
 def _of_files(items: Iterable[Any]) -> Iterator[Any]:
-    """The records of granules, of which each file is an item. Anything else is handed on."""
+    """Combines consecutive files of a granule into its record. Passes on all other items."""
     for granule, files in groupby(items, lambda item: item.granule if isinstance(item, File) else None):
         if granule is None:
             yield from files
@@ -158,7 +158,7 @@ def _of_files(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def record_of(granule: str, files: Iterable[File]) -> dict[str, Any]:
-    """A granule with what is known of its files, as a record of a catalogue."""
+    """A granule with the metadata of its files, as a record of a catalogue."""
     described: list[dict[str, Any]] = []
     for file in files:
         named = {"fileName": file.path, "size": file.size}
@@ -180,7 +180,7 @@ def _not_an_id(number: int, item: Any) -> Exception:
 
 
 def options(**given: Any) -> list[str]:
-    """Keywords as options: a list repeats its option, and None and False leave it out."""
+    """Converts keywords to options. A list repeats its option; None and False omit it."""
     words: list[str] = []
     for name, value in given.items():
         option = "--" + name.strip("_").replace("_", "-")
@@ -193,7 +193,7 @@ def options(**given: Any) -> list[str]:
 
 
 def text(value: Any, name: str = "a value") -> str:
-    """A value as a word."""
+    """Converts a value to an argument of a command."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise TypeError(f"{name}: a datetime needs a time zone: datetime(…, tzinfo=timezone.utc)")

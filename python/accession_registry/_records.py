@@ -1,4 +1,4 @@
-"""What calls return: plain values, with the fields of the command line's JSON."""
+"""The results of calls: plain values with the fields of the command line's JSON."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
@@ -22,7 +22,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Instance:
-    """A dataset between one change and the next: one row of its history. ``until`` is None while it is in force."""
+    """The set that a dataset held from one change to the next: a row of its history. ``until`` is None if in force."""
 
     dataset: str
     timestamp: datetime
@@ -71,7 +71,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Period:
-    """A period in which a granule was held. ``deleted`` is None while it is."""
+    """A period in which a granule was held. ``deleted`` is None if the granule is still held."""
 
     dataset: str
     granule: str
@@ -83,7 +83,7 @@ class Period:
 
 @dataclass(frozen=True)
 class File:
-    """What is known of a file of a granule. ``checksums`` has a value by algorithm."""
+    """The metadata of a file of a granule: its path, size in bytes, and checksums by algorithm."""
 
     granule: str
     path: str
@@ -93,7 +93,7 @@ class File:
 
 @dataclass(frozen=True)
 class FileFinding:
-    """A file that is not as it is recorded: ``status`` is ``missing``, ``size`` or ``checksum``, for instance."""
+    """A problem with a file. ``status`` is, for example, ``missing``, ``size`` or ``checksum``."""
 
     granule: str | None
     path: str
@@ -104,10 +104,10 @@ class FileFinding:
 
 @dataclass(frozen=True)
 class FileCheck:
-    """What a check of files, or the computation of their checksums, read and found.
+    """The result of checking files, or of computing their checksums.
 
-    ``complete`` tells whether it came to the end of the set. Beside the comparison of a mirror, ``findings`` are the
-    first 1,000.
+    ``complete`` is whether the end of the set was reached. ``Mirror.compare`` returns only the first 1,000
+    ``findings``.
     """
 
     files: int
@@ -117,13 +117,13 @@ class FileCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was read is as it is recorded."""
+        """Whether there are no findings."""
         return not self.findings
 
 
 @dataclass(frozen=True)
 class Status:
-    """When a dataset was last changed and confirmed, and what is wrong, in sentences."""
+    """When a dataset was last changed and confirmed, and its problems, in sentences."""
 
     dataset: str
     changed: Mapping[str, Any] | None
@@ -137,7 +137,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that does not agree."""
+    """A disagreement that verification found."""
 
     code: str
     timestamp: datetime | None
@@ -157,7 +157,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking a citation. ``problem`` says what disagrees."""
+    """The result of checking a citation. ``problem`` names the part that disagrees."""
 
     citation: int
     identifier: str | None
@@ -173,17 +173,17 @@ class Checked:
     line: int | None
 
 
-# The fields of each class.
+# The fields of a class, with their types.
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def time(text: str) -> datetime:
-    """A time as JSON has it."""
+    """Parses a time of the JSON."""
     return datetime.fromisoformat(text)
 
 
 def made(kind: type[R], value: Mapping[str, Any]) -> R:
-    """An object of this class from its JSON. Members that the class has not are left out."""
+    """Converts JSON to an object of this class. Ignores members for which the class has no field."""
     return kind(**{name: _value(hint, value.get(name)) for name, hint in _hints(kind).items()})
 
 
@@ -200,7 +200,7 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def columns(kind: Any) -> list[list[Any]]:
-    """The columns of a table of these objects, as the native module reads them."""
+    """The columns of a table of these objects, in the form that the native module reads."""
     return [[name, _column(hint)] for name, hint in _hints(kind).items()]
 
 

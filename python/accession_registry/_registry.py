@@ -1,4 +1,4 @@
-"""Registries, their datasets and mirrors, and what needs no registry."""
+"""Registries, their datasets and mirrors, and functions that need no registry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fields(TypedDict, total=False):
 
 
 def open(registry: AnyPath = "accession.db", *, create: bool = False, by: str | None = None) -> Registry:
-    """Opens a registry: a file, or an address of PostgreSQL. ``by`` is who makes the changes."""
+    """Opens a registry: a file, or an address of PostgreSQL. ``by`` is the name that is recorded with changes."""
     return Registry(Commands(Handle(registry, create), by))
 
 
@@ -49,8 +49,7 @@ def show(
     set: SetLike, /, *, column: str | None = None, only: Only | None = None, total: int | None = None,
     granule: str | None = None, format: str | None = None, algorithm: str | None = None,
 ) -> Set:
-    """The set that an argument names, as on the command line, or that a listing has. No registry is needed for a
-    listing."""
+    """The set that an argument names, as on the command line, or the set of a listing. A listing needs no registry."""
     return _show(_here(), set, Inputs(column, only, total, granule, format, algorithm))
 
 
@@ -68,7 +67,7 @@ def cite(
     set: SetLike, /, *, of: AnyPath, digest: bool = False, column: str | None = None, only: Only | None = None,
     total: int | None = None, granule: str | None = None, algorithm: str | None = None,
 ) -> Citation:
-    """A citation of a listing. ``of`` is the DOI or the name of its dataset, or a file with its metadata."""
+    """Cites a listing. ``of`` is the DOI or name of its dataset, or a file with the metadata of the dataset."""
     inputs = Inputs(column, only, total, granule, algorithm=algorithm)
     return _cite(_here(), set, inputs, of=of, digest=digest)
 
@@ -78,10 +77,10 @@ def _here() -> Commands:
 
 
 def _word(commands: Commands, given: SetLike, inputs: Inputs, name: str = "listing") -> str:
-    """The word for a set. A set of another registry is handed over as a listing."""
+    """The argument for a set. A set of another registry is passed as a listing."""
     if isinstance(given, Dataset):
         if given._commands.handle.address == commands.handle.address:
-            # There may be a file of this name.
+            # A file may have the name of the dataset.
             return f"{given.name}@now"
         given = given._set()
     if not isinstance(given, Set):
@@ -105,7 +104,7 @@ def _show(commands: Commands, given: SetLike, inputs: Inputs, known_at: Time | N
     found = Set(commands, spec, value, inputs, known_at)
     is_of_time = ("~" in spec or "@" in spec) and not spec.lower().startswith(("di:", "sha256:", "http"))
     if is_of_time and known_at is None and found.dataset and found.periods:
-        # A later change may change what `~1` and `@now` name.
+        # After a later change, `~1` and `@now` would name another set.
         found._spec = f"{found.dataset}@{text(found.since)}"
     return found
 
@@ -121,7 +120,7 @@ def _cite(commands: Commands, set: SetLike, inputs: Inputs, **given: Any) -> Cit
 
 
 class Registry:
-    """An open registry. It may be shared between threads, and pickled; a forked process must open its own."""
+    """An open registry. Threads can share it, and it can be pickled. A forked process must open it again."""
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
@@ -136,12 +135,12 @@ class Registry:
         return Dataset(self._commands, name)
 
     def datasets(self, *, all: bool = False) -> Table[Record]:
-        """The datasets; ``all`` includes those that were withdrawn."""
+        """The datasets. ``all`` includes withdrawn datasets."""
         return self._commands.table("datasets", Record, ["dataset", "list", *options(all=all)])
 
     def show(self, set: SetLike, /, *, known_at: Time | None = None) -> Set:
         """The set that an argument names, as on the command line: ``FOO``, ``FOO@2024-03-05``, ``DI:7fb1e8ba``, a
-        citation, a DOI; or that a listing has."""
+        citation or a DOI; or the set of a listing."""
         return _show(self._commands, set, Inputs(), known_at)
 
     def granules(self, set: SetLike, /, *, known_at: Time | None = None) -> Table[str]:
@@ -149,15 +148,16 @@ class Registry:
         return self.show(set, known_at=known_at)._granules
 
     def history(self, *names: str, n: int | None = None, known_at: Time | None = None) -> Table[Instance]:
-        """The changes of these datasets, or of all, oldest first; the last ``n`` of each."""
+        """The latest ``n`` changes of each dataset, oldest first (default: all). Without names, the latest ``n`` of all
+        datasets together, in the order in which they were recorded (default: 100)."""
         words = ["--json", "history", *names, *(["-n", str(n)] if n is not None else []), *options(known_at=known_at)]
-        # A dataset that does not exist is an error at once, and not when the rows are read.
+        # If a dataset does not exist, raise the error now, and not when the rows are read.
         self._commands.call(["history", *names, "-n", "1", *options(known_at=known_at)])
         title = f"history of {', '.join(names) or 'all datasets'}"
         return Table(title, Instance, lambda: self._commands.rows(words))
 
     def find(self, *granules: str, prefix: bool = False) -> Table[Period]:
-        """Where and when granules were held, or those whose ids begin so."""
+        """The periods in which granules were held. ``prefix`` finds all ids that begin with one of ``granules``."""
         return self._commands.table("periods", Period, ["find", *options(prefix=prefix), "--", *granules])
 
     def compare(
@@ -165,7 +165,7 @@ class Registry:
         column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
         format: str | None = None, algorithm: str | None = None,
     ) -> Comparison:
-        """Compares two sets, listings or directories. ``scanned="START/END"`` is when a listing was made."""
+        """Compares two sets, listings or directories. ``scanned="START/END"`` says when a listing was made."""
         inputs = Inputs(column, only, total, granule, format, algorithm)
         return _compare(self._commands, left, right, inputs, names_only=names_only, scanned=scanned)
 
@@ -173,7 +173,7 @@ class Registry:
         self, set: SetLike, /, *, of: AnyPath | None = None, select: str | Sequence[str] | None = None,
         select_from: Listing | None = None, digest: bool = False, dry_run: bool = False,
     ) -> Citation:
-        """A citation of a set, or of the granules that ``select`` or ``select_from`` name, which are saved as a subset."""
+        """Cites a set, or the granules that ``select`` or ``select_from`` name. Saves these granules as a subset."""
         inputs = Inputs()
         chosen = None if select_from is None else inputs.add(select_from, "select_from")
         given = {"of": of, "select": select, "select_from": chosen, "digest": digest, "dry_run": dry_run}
@@ -186,7 +186,7 @@ class Registry:
     def annotate(
         self, set: SetLike, text: str, /, *, until: Time | None = None, questionable: bool = False
     ) -> Table[Instance]:
-        """Adds a note to a set, and returns the instances that have it. Who cites a questionable one is warned."""
+        """Adds a note to a set, and returns its instances. ``questionable`` warns anyone who cites the set."""
         inputs = Inputs()
         spec = _word(self._commands, set, inputs)
         given = options(until=until, questionable=questionable)
@@ -198,17 +198,17 @@ class Registry:
         return in_memory("annotated instances", Instance, instances)
 
     def status(self, *names: str, max_age: str | None = None, checked_within: str | None = None) -> Table[Status]:
-        """When datasets were last changed and confirmed, and what is wrong with them."""
+        """When datasets were last changed and confirmed, and their problems."""
         given = options(max_age=max_age, checked_within=checked_within)
         return self._commands.table("status", Status, ["status", *names, *given])
 
     def verify(self, *names: str) -> Table[Verification]:
-        """Recomputes every identifier, of these datasets or of all."""
+        """Recomputes every identifier of these datasets, or of all datasets."""
         return self._commands.table("verified datasets", Verification, ["verify", *names])
 
     def run(self, *words: str, **options_: Any) -> Any:
-        """Runs any other command: ``reg.run("publish", "www")``. Returns the values that it prints with ``--json``: one, or
-        a list; or the text of a manifest, a proof or a page of help."""
+        """Runs any other command except ``serve``: ``reg.run("publish", "www")``. Returns the value that it prints with
+        ``--json``, or a list of several values. A manifest, a proof or a page of help is returned as text."""
         if not words or words[0] == "serve":
             raise usage("serve runs until it is stopped", "type `accession serve` in a shell")
         printed, _ = self._commands.printed(["--json", *words, *options(**options_)])
@@ -221,7 +221,7 @@ class Registry:
         return values[0] if len(values) == 1 else values
 
     def close(self) -> None:
-        """Closes the registry: what was read of it cannot be used afterwards."""
+        """Closes the registry. Later calls on it, its datasets and its sets raise an error of kind ``closed``."""
         self._commands.handle.close()
 
     def __enter__(self) -> Registry:
@@ -263,7 +263,7 @@ class Dataset:
 
     @property
     def mirror(self) -> Mirror:
-        """The dataset as a copy of another archive's."""
+        """The dataset as a mirror of a dataset of another archive."""
         return Mirror(self)
 
     def _set(self) -> Set:
@@ -274,7 +274,7 @@ class Dataset:
         return self._edit("create", fields)
 
     def edit(self, **fields: Unpack[Fields]) -> Record:
-        """Changes metadata, or the limits of changes."""
+        """Changes the metadata of the dataset, or the limits of its changes."""
         return self._edit("edit", fields)
 
     def _edit(self, command: str, fields: Mapping[str, Any]) -> Record:
@@ -289,7 +289,8 @@ class Dataset:
         algorithm: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
         dry_run: bool = False,
     ) -> Change:
-        """Makes the dataset hold exactly what a listing or a directory has. ``checksums`` reads the files of a directory."""
+        """Makes the dataset hold exactly the granules of a listing or a directory. ``checksums`` computes the
+        SHA-256 checksums of the files of a directory."""
         inputs = Inputs(column, only, total, granule, format, algorithm)
         change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
         return self._change(["sync"], inputs, [listing], create=create, checksums=checksums, **change)
@@ -300,7 +301,7 @@ class Dataset:
         format: str | None = None, algorithm: str | None = None, at: Time | None = None, note: str | None = None,
         expect: str | None = None, dry_run: bool = False,
     ) -> Change:
-        """Adds granules, and in the same change marks those of ``delete`` as deleted."""
+        """Adds granules. Marks the granules of ``delete`` as deleted in the same change."""
         inputs = Inputs(column, only, total, granule, format, algorithm)
         given = {"delete": None if delete is None else inputs.add(delete, "delete"), "skip_existing": skip_existing}
         change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
@@ -320,7 +321,7 @@ class Dataset:
         self, set: Set | str | None = None, *, at: Time | None = None, note: str | None = None,
         expect: str | None = None, dry_run: bool = False,
     ) -> Change:
-        """Takes the last change back by a new one, or returns to an earlier set."""
+        """Undoes the latest change, or returns to an earlier set, with a new change."""
         inputs = Inputs()
         words = [] if set is None else [_word(self._commands, set, inputs)]
         return self._change(["revert"], inputs, words, at=at, note=note, expect=expect, dry_run=dry_run)
@@ -331,7 +332,7 @@ class Dataset:
         format: str | None = None, algorithm: str | None = None, at: Time | None = None, note: str | None = None,
         expect: str | None = None, dry_run: bool = False,
     ) -> Change:
-        """Builds a history from dated listings, a table of dates, a manifest or a published log."""
+        """Builds a history from dated listings, a table with dates, a manifest or a published log."""
         inputs = Inputs(column, only, total, granule, format, algorithm)
         change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
         return self._change(["import"], inputs, sources, create=create, skip=skip, **change)
@@ -341,13 +342,13 @@ class Dataset:
         granule: str | None = None, format: str | None = None, algorithm: str | None = None, at: Time | None = None,
         note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
-        """Records sizes and checksums of files: a file such as ``sha256sum`` writes, a table, or ``File`` objects."""
+        """Records sizes and checksums of files, from the output of ``sha256sum``, a table, or ``File`` objects."""
         inputs = Inputs(column, only, total, granule, format, algorithm)
         change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
         return self._change(["fixity", "add"], inputs, [files], **change)
 
     def compute_checksums(self, root: AnyPath, *, algorithm: str = "sha-256", note: str | None = None) -> FileCheck:
-        """Computes the checksums of the files in a directory that have none, and records them."""
+        """Computes and records the checksums of files in a directory that have no recorded checksum."""
         given = options(root=root, algorithm=algorithm, note=note)
         return file_check(self._commands.call(["fixity", "compute", *given, "--", self.name])[0])
 
@@ -382,19 +383,19 @@ class Dataset:
         return _html.shown(html, self)
 
 
-# What names a set.
+# The values that name a set.
 SetLike: TypeAlias = Listing | Set | Dataset
 
 
 class Mirror:
-    """A dataset that follows another archive's."""
+    """A dataset that follows a dataset of another archive, its primary."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset, self._commands = dataset, dataset._commands
 
     @property
     def source(self) -> str | None:
-        """The primary of the last pull."""
+        """The primary of the latest pull."""
         [status], _ = self._commands.call(["status", self._dataset.name])
         return next((mirror["source"] for mirror in status["mirrors"] if mirror["default"]), None)
 
@@ -402,14 +403,14 @@ class Mirror:
         self, primary: AnyPath | None = None, *, create: bool = False, at: Time | None = None,
         note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
-        """Makes the mirror hold what its primary holds: an address, a published directory, a manifest or a registry."""
+        """Makes the mirror hold the set of its primary: an address, a published directory, a manifest or a registry."""
         change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
         return self._dataset._change(["mirror", "pull"], Inputs(), self._primary(primary), create=create, **change)
 
     def compare(
         self, primary: AnyPath | None = None, *, files: AnyPath | None = None, checked_within: str | None = None
     ) -> Comparison:
-        """Compares the mirror with its primary, and with its own files in a directory."""
+        """Compares the mirror with its primary. First checks the files of the mirror in the directory ``files``."""
         given = options(all=True, files=files, checked_within=checked_within)
         words = ["mirror", "compare", *given, "--", self._dataset.name, *map(text, self._primary(primary))]
         [value], _ = self._commands.call(words)

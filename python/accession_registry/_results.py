@@ -22,7 +22,7 @@ EMPTY = "d41d8cd98f00b204e9800998ecf8427e"
 
 
 class Set:
-    """A set of granules: of a registry, or a listing. Iterate over it for the ids, or hand it to a table.
+    """A set of granules, from a registry or a listing. Iterate over the ids, or pass the set to a table library.
 
     Sets are equal if they have the same identifier and the same digest: the same names, and the same contents
     as far as checksums are recorded.
@@ -48,7 +48,7 @@ class Set:
 
     @property
     def digest(self) -> str:
-        """The digest of the granules and of what is known of their files."""
+        """The digest of the granules and the recorded metadata of their files."""
         if self._digest is None:
             message = f"DI:{self.identifier} had different contents"
             raise usage(message, "name one of the candidates", "ambiguous", self._candidates)
@@ -67,7 +67,7 @@ class Set:
 
     @property
     def files(self) -> Table[File]:
-        """What is known of the files."""
+        """The recorded metadata of the files."""
         return Table(f"files of {self._title()}", File, lambda: self._rows("--json"))
 
     def __len__(self) -> int:
@@ -93,18 +93,18 @@ class Set:
     def check_files(
         self, root: AnyPath, *, sizes_only: bool = False, unexpected: bool = False, within: str | None = None
     ) -> FileCheck:
-        """Compares the files in a directory with what is recorded of them. ``within="2h"`` goes on where the last
-        check ended, and begins no file after that time."""
+        """Compares the files in a directory with their recorded sizes and checksums. ``within="2h"`` continues where
+        the last check ended, and begins no file after two hours."""
         given = options(root=root, size_only=sizes_only, unexpected=unexpected, for_=within)
         return file_check(self._commands.call(["fixity", "check", self._spec, *given])[0])
 
     def cite(self, *, of: AnyPath | None = None, digest: bool = False) -> Citation:
-        """A citation of the set. A listing needs ``of``, the DOI or the name of its dataset, or a file with its
-        metadata."""
+        """Cites the set. A listing needs ``of``: the DOI or name of its dataset, or a file with the metadata of the
+        dataset."""
         return cited(self._commands, [*self._words(), *options(of=of, digest=digest)], self._inputs)
 
     def _records(self) -> Iterator[dict[str, Any]]:
-        """The granules with what is known of their files, as records of a catalogue."""
+        """The granules with the metadata of their files, as records of a catalogue."""
         for part in self._rows("--json"):
             for granule in map(json.loads, part.splitlines()):
                 yield record_of(granule["granule"], files_of(granule))
@@ -137,22 +137,22 @@ class Set:
 
 
 def _held(periods: Sequence[dict[str, Any]], digest: str | None) -> dict[str, Any] | None:
-    """When a set was first held; with its digest, if the digest is known."""
+    """The first period of a set, if possible one with this digest."""
     digests = [part for period in periods for part in period.get("digests", ()) if part["digest"] == digest]
     return next(iter([*digests, *periods]), None)
 
 
 def file_check(values: list[Any]) -> FileCheck:
-    """The findings of a check of files, whose last value is the summary."""
+    """Converts the JSON of a check of files: its findings, and then the summary."""
     *findings, last = values
     return made(FileCheck, {**last["summary"], "findings": findings})
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a change did, or in a dry run would do: ``set`` is the one that the dataset then holds.
+    """The result of a change, or of its dry run. ``set`` is the set that the dataset holds after the change.
 
-    ``expect`` is what ``expect=`` accepts: exactly this result.
+    Pass ``expect`` as ``expect=`` to accept exactly this result.
     """
 
     dataset: str
@@ -167,7 +167,7 @@ class Change:
 
 
 def changed(commands: Commands, value: dict[str, Any], warnings: tuple[str, ...]) -> Change:
-    """A change from its JSON."""
+    """Converts the JSON of a change."""
     instance = None if value["timestamp"] is None else {**value, "kind": "instance"}
     period = {"dataset": value["dataset"], "from": value["timestamp"], "until": value["until"], "instance": instance}
     shown = {**value, "kind": "set", "periods": [period] if instance else []}
@@ -181,9 +181,9 @@ def changed(commands: Commands, value: dict[str, Any], warnings: tuple[str, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two sides differ. ``checksums_identical`` is None if no checksums could be compared, and ``not_compared``
-    counts the granules on both sides of which that is so. ``different`` have other contents. ``behind`` counts the
-    changes that a mirror lacks."""
+    """How two sides differ. ``checksums_identical`` is None if no sizes or checksums could be compared.
+    ``not_compared`` is the number of granules on both sides that could not be compared. ``different`` lists the
+    granules with different content. ``behind`` is the number of changes that a mirror lacks."""
 
     identical: bool
     names_identical: bool
@@ -211,9 +211,9 @@ class Comparison:
 
 
 def compared(value: dict[str, Any]) -> Comparison:
-    """A comparison from its JSON, of two sides or of a mirror."""
+    """Converts the JSON of a comparison of two sides or of a mirror."""
     if "expected" in value:
-        # An identifier or a digest of which nothing else is known.
+        # One side is an identifier or a digest whose granules are unknown.
         names = same = value["identical"]
         sides: list[list[str]] = [[], [], []]
         matched, compared_files, behind = (value["granules"] if same else 0), 0, None
@@ -237,7 +237,7 @@ def compared(value: dict[str, Any]) -> Comparison:
 
 
 class Citation:
-    """A citation. As a string, it is the sentence."""
+    """A citation. ``str`` returns its sentence."""
 
     def __init__(self, commands: Commands, words: list[str], inputs: Inputs | None, value: dict[str, Any]) -> None:
         self._commands, self._words, self._inputs = commands, words, inputs
@@ -248,7 +248,7 @@ class Citation:
 
     @property
     def bibtex(self) -> str:
-        """The citation for a bibliography."""
+        """The citation as BibTeX, for a bibliography."""
         return self.format("bibtex")
 
     def format(self, name: str) -> str:
@@ -256,8 +256,8 @@ class Citation:
         return self._again(f"--format={name}")
 
     def save(self, path: AnyPath) -> None:
-        """Writes a ``.bib``, ``.ris``, ``.json`` (CSL-JSON) or ``.txt`` file; otherwise a directory, an RO-Crate with
-        the list of the granules and their checksums."""
+        """Writes a ``.bib``, ``.ris``, ``.json`` (CSL-JSON) or ``.txt`` file. A path with another suffix becomes a
+        directory: an RO-Crate with the list of the granules and their checksums."""
         path = Path(path)
         formats = {".bib": "bibtex", ".ris": "ris", ".json": "csl-json", ".txt": "text"}
         if path.suffix in formats:

@@ -1,4 +1,4 @@
-"""Lists of rows: they can be iterated over again, and are tables for polars, pandas, pyarrow and DuckDB."""
+"""Lists of rows that can be read repeatedly, and that polars, pandas, pyarrow and DuckDB read as tables."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class Table(Generic[T]):
-    """Rows, read when they are needed: iterate over it as often as you like, or hand it to ``pl.DataFrame``,
-    ``pa.table``, ``pandas.DataFrame.from_arrow`` or DuckDB."""
+    """Rows that are read when they are needed. Iterate over them as often as you like, or pass the table to
+    ``pl.DataFrame``, ``pa.table``, ``pandas.DataFrame.from_arrow`` or DuckDB."""
 
     def __init__(self, title: str, kind: type[T], read: Callable[[], Stream], count: int | None = None) -> None:
         self._title, self._kind, self._read, self._count = title, kind, read, count
@@ -58,19 +58,19 @@ class Table(Generic[T]):
 
 
 def in_memory(title: str, kind: type[T], rows: list[str]) -> Table[T]:
-    """A table of rows that are in memory: ids, or objects as JSON."""
+    """A table of rows in memory: ids, or objects as JSON."""
     text = "".join(f"{row}\n" for row in rows).encode()
     return Table(title, kind, lambda: lines(text), len(rows))
 
 
 def files_of(granule: dict[str, Any]) -> Iterator[File]:
-    """The files of a granule, as JSON has it."""
+    """The files in the JSON of a granule."""
     for file in granule.get("files") or ():
         checksums = dict(checksum.split(":", 1) for checksum in file.get("checksums") or ())
         yield File(granule["granule"], file.get("path") or granule["granule"], file.get("size"), checksums)
 
 
 def message_of(warning: str) -> str:
-    """The message of a warning of a command."""
+    """The message in the JSON of a warning."""
     message: str = json.loads(warning)["message"]
     return message

@@ -1,6 +1,6 @@
-"""The package beside the command line, in one run: show, list and sync of 1,000,000 ids.
+"""Compares the speed of the package and the program in one run: show, list and sync of 1,000,000 ids.
 
-Run it with the Python of an environment in which the wheel was installed, which has both:
+Run it with the Python of an environment with the installed wheel, which contains both:
 python python/benches/beside_the_command_line.py [GRANULES]
 Exits with 1 if the package takes more than 1.3 times as long as the program.
 """
@@ -28,7 +28,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def beside(what: str, program: Callable[[], object], package: Callable[[], object]) -> bool:
-    """Alternates between both, so that a busy machine slows both, and compares the best times."""
+    """Compares the best times of both. Alternates between them, so that a busy machine slows both."""
     times = [(seconds(program), seconds(package)) for _ in range(ROUNDS)]
     of_program, of_package = (min(column) for column in zip(*times))
     ratio = of_package / of_program

@@ -1,4 +1,4 @@
-"""Cite what a notebook used: find the set that has exactly the files that it opened, and cite it.
+"""Cite the files that a notebook used: find the set that has exactly these files, and cite it.
 
 Run: python cite_what_my_notebook_used.py REGISTRY DATASET FILE...
 """
@@ -10,11 +10,11 @@ import accession_registry as ar
 
 
 def cite(registry: ar.Registry, dataset: str, files: list[Path]) -> ar.Citation:
-    """The citation of the set that has exactly these files, or else of this part of the latest one."""
+    """Cites the set that has exactly these files. If there is none, cites the files as a subset of the latest set."""
     try:
         return registry.cite(f"DI:{ar.show(files).identifier}")
     except ar.NotFound:
-        # No set is exactly these: they are cited as a subset, which is saved with its identifier.
+        # No set has exactly these files. They are cited as a subset, which is saved with its identifier.
         return registry.cite(dataset, select_from=files)
 
 

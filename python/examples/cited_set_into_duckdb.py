@@ -1,4 +1,4 @@
-"""Load a cited set into DuckDB, beside the history of its dataset.
+"""Load a cited set and the history of its dataset into DuckDB.
 
 Run: python cited_set_into_duckdb.py REGISTRY CITATION DATABASE
 """
@@ -11,7 +11,7 @@ import accession_registry as ar
 
 
 def load(registry: ar.Registry, citation: str, database: duckdb.DuckDBPyConnection) -> int:
-    """Makes the tables `granule` and `history`. Returns the number of granules."""
+    """Creates the tables `granule` and `history`. Returns the number of granules."""
     cited = registry.show(citation)
     changes = registry.history(cited.dataset) if cited.dataset else registry.history()
     database.execute("CREATE OR REPLACE TABLE granule AS FROM cited")

@@ -1,7 +1,7 @@
 """Nightly sync from a catalogue: make a dataset hold exactly the granules that a search returned.
 
-`results` may be what `earthaccess.search_data(short_name=…, count=-1)` returned, the items of
-`pystac_client`, or a saved response of CMR or a STAC catalogue, as here.
+Here, `results` is a saved response of CMR or a STAC catalogue. It can also be the result of
+`earthaccess.search_data(short_name=…, count=-1)`, or the items of `pystac_client`.
 
 Run: python nightly_sync.py REGISTRY DATASET RESPONSE.json
 """
@@ -13,7 +13,7 @@ import accession_registry as ar
 
 
 def sync(registry: ar.Registry, dataset: str, results: Path) -> ar.Change:
-    """Records tonight's state. A search that lost too much, or of which pages are missing, is refused."""
+    """Records the granules of tonight. Refuses a search result that lacks pages or too many granules."""
     return registry.dataset(dataset).sync(results, create=True, note="nightly")
 
 
