@@ -45,6 +45,7 @@ class Refused(Error):
 
     ``change`` is the refused change. To record it, repeat the call with ``expect=error.expect``.
     ``import_history`` has recorded the listings before the refused one; its ``change`` is the whole import.
+    An error of ``Registry.run`` has no ``change``.
     """
 
     expect: str = ""
@@ -91,13 +92,20 @@ def usage(message: str, hint: str | None = None, kind: str = "usage", candidates
 
 # Options without a value.
 FLAGS = {"create", "digest", "dry_run", "names_only", "questionable", "skip_existing", "skip_missing", "unexpected"}
+# Options of the command line for which no function has a parameter. `Registry.run` accepts them.
+ONLY_OF_RUN = re.compile(
+    "comment|etag|jobs|json|limit|mounted|no_files|no_header|root_name|skip_lines|split|strip_(prefix|suffix)|"
+    "(size|checksum|path)_column"
+)
 
 
 def in_python(hint: str) -> str:
-    """Replaces the options in a hint with keywords, except in whole commands, which are for a shell."""
+    """Replaces the options in a hint with keywords. Whole commands are for a shell, and stay."""
 
     def keyword(option: re.Match[str]) -> str:
         name, value = option[1].replace("-", "_"), option[2]
+        if ONLY_OF_RUN.fullmatch(name):
+            return option[0]
         shown = "True" if name in FLAGS else "…" if value is None else value if value.isdigit() else repr(value)
         return f"{name}={shown}"
 

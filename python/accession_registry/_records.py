@@ -106,8 +106,8 @@ class FileFinding:
 class FileCheck:
     """The result of checking files, or of computing their checksums.
 
-    ``complete`` is whether the end of the set was reached. ``Mirror.compare`` returns only the first 1,000
-    ``findings``.
+    ``complete`` is whether the end of the set was reached. ``Mirror.compare`` returns at most 1,000 ``findings``, and
+    none of files that belong to no granule.
     """
 
     files: int

@@ -64,12 +64,12 @@ def compare(
 
 
 def cite(
-    set: SetLike, /, *, of: AnyPath, digest: bool = False, column: str | None = None, only: Only | None = None,
-    total: int | None = None, granule: str | None = None, algorithm: str | None = None,
+    set: SetLike, /, *, of: AnyPath, column: str | None = None, only: Only | None = None, total: int | None = None,
+    granule: str | None = None, algorithm: str | None = None,
 ) -> Citation:
     """Cites a listing. ``of`` is the DOI or name of its dataset, or a file with the metadata of the dataset."""
     inputs = Inputs(column, only, total, granule, algorithm=algorithm)
-    return _cite(_here(), set, inputs, of=of, digest=digest)
+    return _cite(_here(), set, inputs, of=of)
 
 
 def _here() -> Commands:
@@ -87,7 +87,7 @@ def _word(commands: Commands, given: SetLike, inputs: Inputs, name: str = "listi
         return inputs.add(given, name)
     if given._is_listing or given._commands.handle.address == commands.handle.address:
         inputs.keep(given._inputs)
-        return f"DI:{given.identifier}" if given._known_at else given._spec
+        return given._word()
     return inputs.add(given._records(), name)
 
 
@@ -395,9 +395,9 @@ class Mirror:
 
     @property
     def source(self) -> str | None:
-        """The primary of the latest pull."""
-        [status], _ = self._commands.call(["status", self._dataset.name])
-        return next((mirror["source"] for mirror in status["mirrors"] if mirror["default"]), None)
+        """The primary of the latest pull. None if there is none, or if the dataset is withdrawn."""
+        rows, _ = self._commands.call(["status", self._dataset.name])
+        return next((mirror["source"] for row in rows for mirror in row["mirrors"] if mirror["default"]), None)
 
     def pull(
         self, primary: AnyPath | None = None, *, create: bool = False, at: Time | None = None,

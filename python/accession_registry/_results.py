@@ -54,6 +54,10 @@ class Set:
             raise usage(message, "name one of the candidates", "ambiguous", self._candidates)
         return self._digest
 
+    def _word(self) -> str:
+        """The argument for the set, also for commands that do not accept ``known_at``."""
+        return self._spec if self._known_at is None else self._digest or f"DI:{self.identifier}"
+
     def _words(self) -> list[str]:
         reading = self._inputs.words() if self._inputs and self._is_listing else []
         return [self._spec, *options(known_at=self._known_at), *[word for word in reading if "--format" not in word]]
@@ -96,12 +100,13 @@ class Set:
         """Compares the files in a directory with their recorded sizes and checksums. ``within="2h"`` continues where
         the last check ended, and begins no file after two hours."""
         given = options(root=root, size_only=sizes_only, unexpected=unexpected, for_=within)
-        return file_check(self._commands.call(["fixity", "check", self._spec, *given])[0])
+        return file_check(self._commands.call(["fixity", "check", self._word(), *given])[0])
 
     def cite(self, *, of: AnyPath | None = None, digest: bool = False) -> Citation:
         """Cites the set. A listing needs ``of``: the DOI or name of its dataset, or a file with the metadata of the
         dataset."""
-        return cited(self._commands, [*self._words(), *options(of=of, digest=digest)], self._inputs)
+        reading = self._words()[1:] if self._is_listing else []
+        return cited(self._commands, [self._word(), *reading, *options(of=of, digest=digest)], self._inputs)
 
     def _records(self) -> Iterator[dict[str, Any]]:
         """The granules with the metadata of their files, as records of a catalogue."""
@@ -181,8 +186,8 @@ def changed(commands: Commands, value: dict[str, Any], warnings: tuple[str, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two sides differ. ``checksums_identical`` is None if no sizes or checksums could be compared.
-    ``not_compared`` is the number of granules on both sides that could not be compared. ``different`` lists the
+    """How two sides differ. ``checksums_identical`` is None if no sizes or checksums could be compared. It is True if
+    the digests are equal, even if nothing is recorded on either side. ``not_compared`` is the number of granules on both sides that could not be compared. ``different`` lists the
     granules with different content. ``behind`` is the number of changes that a mirror lacks."""
 
     identical: bool
@@ -231,7 +236,9 @@ def compared(value: dict[str, Any]) -> Comparison:
     left, right, other = (in_memory(title, str, ids) for title, ids in titles)
     checksums = None if compared_files == 0 else not sides[2]
     check = value.get("check")
-    files = made(FileCheck, {**check, "findings": check["first"]}) if check else None
+    # A file of no granule does not make the copy bad.
+    findings = [finding for finding in check["first"] if finding["status"] != "unexpected"] if check else []
+    files = made(FileCheck, {**check, "findings": findings}) if check else None
     not_compared = matched - compared_files
     return Comparison(same, names, checksums, files, matched, not_compared, behind, left, right, other)
 

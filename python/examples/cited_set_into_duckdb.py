@@ -13,7 +13,8 @@ import accession_registry as ar
 def load(registry: ar.Registry, citation: str, database: duckdb.DuckDBPyConnection) -> int:
     """Creates the tables `granule` and `history`. Returns the number of granules."""
     cited = registry.show(citation)
-    changes = registry.history(cited.dataset) if cited.dataset else registry.history()
+    names = [cited.dataset] if cited.dataset else sorted({period.dataset for period in cited.periods})
+    changes = registry.history(*names)
     database.execute("CREATE OR REPLACE TABLE granule AS FROM cited")
     database.execute("CREATE OR REPLACE TABLE history AS FROM changes")
     [(count,)] = database.execute("SELECT count(*) FROM granule").fetchall()

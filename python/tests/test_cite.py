@@ -61,6 +61,15 @@ def test_a_file_has_one_identity(tmp_path: Path) -> None:
     assert ar.show(["data/A.nc"]).cite(of=DOI).identifier != cited.identifier, "a string is the id"
 
 
+def test_a_listing_is_cited_as_it_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("name,id\nB,1\nA,2\n")
+    shown = ar.show(path, column="name")
+    assert shown == ar.show(["A", "B"]) and shown.cite(of=DOI).identifier == shown.identifier
+    with raises("usage"):
+        shown.cite(of=DOI, digest=True)
+
+
 def test_a_record_of_the_doi_has_the_title(tmp_path: Path) -> None:
     record = {"type": "dataset", "DOI": DOI.lower(), "title": "FOO Level 2", "author": [{"family": "Tilmes"}]}
     path = tmp_path / "record.json"

@@ -228,12 +228,34 @@ def test_the_files_of_a_mirror_are_checked_beside_the_comparison(registry: ar.Re
         good = mirror.compare(files=root, checked_within="90d")
         assert good.identical and good.files and good.files.ok and good.files.files == 3
     assert mirror.compare(checked_within="90d").identical
+    (root / "stray").write_text("of no granule")
+    stray = mirror.compare(files=root)
+    assert stray.identical and stray.files and stray.files.ok, "it does not make the copy bad"
     (root / "B").write_text("other")
     bad = mirror.compare(files=root)
     assert bad.names_identical and bad.checksums_identical and not bad.identical
     assert bad.files and [(it.path, it.status) for it in bad.files.findings] == [("B", "size")]
     [status] = registry.status("MIRROR", checked_within="90d")
     assert len(status.problems) == 1
+    assert mirror.source == str(tmp_path / "manifest.jsonl")
+    registry.run("dataset", "withdraw", "MIRROR", note="a test")
+    assert mirror.source is None
+
+
+def test_a_set_of_an_earlier_time_is_checked_and_cited(file: ar.Registry, tmp_path: Path) -> None:
+    dataset = file.dataset("LATE")
+    for name in "AB":
+        (tmp_path / name).write_text(name)
+    dataset.sync([ar.File("A", "A", 1, {})], create=True, at="2001-01-02")
+    then = datetime.now(timezone.utc)
+    dataset.sync([ar.File(name, name, 1, {}) for name in "ABC"], at="2001-01-03")
+    known = file.show("LATE", known_at=then)
+    assert list(known) == ["A"]
+    check = known.check_files(tmp_path)
+    assert check.ok and check.files == 1, "C does not exist, and was not known"
+    assert f"DI:{known.identifier}, as held at 2001-01-02)" in known.cite().text
+    assert known.cite().text in known._repr_html_()
+    assert file.compare(known, ["A"]).identical
 
 
 def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:
