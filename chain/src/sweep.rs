@@ -149,7 +149,7 @@ impl Sweep {
         }
     }
 
-    /// Sets the links of the empty runs, for which this is the first granule.
+    /// Sets the links of the empty runs. This is their first granule.
     fn set_first(&mut self, granule_id: &str, runs: Range<usize>) {
         let mut first = None;
         for run in runs {

@@ -250,7 +250,7 @@ impl From<io::Error> for Error {
 
 /// Adds what could not be done to an error.
 pub trait Context<T> {
-    /// The same result. The message precedes that of the error.
+    /// Returns the same result, with this message before that of the error.
     fn with_context(self, message: impl FnOnce() -> String) -> Result<T>;
 }
 

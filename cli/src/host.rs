@@ -1,4 +1,4 @@
-//! The other program in which a session runs, if it is not the program `accession`.
+//! The application that runs a session, if it is not the program `accession`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

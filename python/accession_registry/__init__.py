@@ -16,8 +16,10 @@ True
 """
 
 from accession_registry._errors import Ambiguous, Damaged, Error, NotFound, Refused, RegistryWarning
+from accession_registry._errors import add_parameters as _add_parameters
 from accession_registry._native import __version__ as __version__
 from accession_registry._records import Checked, File, FileCheck, Instance, Period, Record, Status, Verification
+from accession_registry._registry import Fields as _Fields
 from accession_registry._registry import Dataset, Mirror, Registry, cite, compare, open, show
 from accession_registry._results import Change, Citation, Comparison, Set
 from accession_registry._table import Table
@@ -54,6 +56,8 @@ __all__ = [
 for _name in __all__:
     # Messages and pickles name the public package, and not the private module.
     globals()[_name].__module__ = __name__
+
+_add_parameters(Registry, Dataset, Mirror, Set, _Fields)
 
 
 def _main() -> int:

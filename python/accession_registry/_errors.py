@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -92,11 +93,16 @@ def usage(message: str, hint: str | None = None, kind: str = "usage", candidates
 
 # Options without a value.
 FLAGS = {"create", "digest", "dry_run", "names_only", "questionable", "skip_existing", "skip_missing", "unexpected"}
-# Options of the command line for which no function has a parameter. `Registry.run` accepts them.
-ONLY_OF_RUN = re.compile(
-    "comment|etag|jobs|json|limit|mounted|no_files|no_header|root_name|skip_lines|split|strip_(prefix|suffix)|"
-    "(size|checksum|path)_column"
-)
+# The parameters of the public methods. `Registry.run` accepts the other options of the command line.
+PARAMETERS: set[str] = set()
+
+
+def add_parameters(*classes: type) -> None:
+    """Adds the parameters of the methods of these classes, or the keys of a `TypedDict`."""
+    for of in classes:
+        PARAMETERS.update(getattr(of, "__annotations__", ()))
+        for method in filter(inspect.isfunction, vars(of).values()):
+            PARAMETERS.update(inspect.signature(method).parameters)
 
 
 def in_python(hint: str) -> str:
@@ -104,7 +110,7 @@ def in_python(hint: str) -> str:
 
     def keyword(option: re.Match[str]) -> str:
         name, value = option[1].replace("-", "_"), option[2]
-        if ONLY_OF_RUN.fullmatch(name):
+        if name not in PARAMETERS:
             return option[0]
         shown = "True" if name in FLAGS else "…" if value is None else value if value.isdigit() else repr(value)
         return f"{name}={shown}"

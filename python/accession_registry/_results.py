@@ -58,16 +58,17 @@ class Set:
         """The argument for the set, also for commands that do not accept ``known_at``."""
         return self._spec if self._known_at is None else self._digest or f"DI:{self.identifier}"
 
-    def _words(self) -> list[str]:
+    def _reading(self) -> list[str]:
+        """The options for reading a listing again. ``--format`` means the output there."""
         reading = self._inputs.words() if self._inputs and self._is_listing else []
-        return [self._spec, *options(known_at=self._known_at), *[word for word in reading if "--format" not in word]]
+        return [word for word in reading if "--format" not in word]
 
     @property
     def _granules(self) -> Table[str]:
         return Table(self._title(), str, lambda: self._rows(), self._count)
 
     def _rows(self, *words: str) -> Stream:
-        return self._commands.rows([*words, "granules", *self._words()], self._inputs)
+        return self._commands.rows([*words, "granules", self._spec, *options(known_at=self._known_at), *self._reading()], self._inputs)
 
     @property
     def files(self) -> Table[File]:
@@ -105,8 +106,8 @@ class Set:
     def cite(self, *, of: AnyPath | None = None, digest: bool = False) -> Citation:
         """Cites the set. A listing needs ``of``: the DOI or name of its dataset, or a file with the metadata of the
         dataset."""
-        reading = self._words()[1:] if self._is_listing else []
-        return cited(self._commands, [self._word(), *reading, *options(of=of, digest=digest)], self._inputs)
+        given = [*self._reading(), *options(of=of, digest=digest)]
+        return cited(self._commands, [self._word(), *given], self._inputs)
 
     def _records(self) -> Iterator[dict[str, Any]]:
         """The granules with the metadata of their files, as records of a catalogue."""
@@ -186,9 +187,13 @@ def changed(commands: Commands, value: dict[str, Any], warnings: tuple[str, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two sides differ. ``checksums_identical`` is None if no sizes or checksums could be compared. It is True if
-    the digests are equal, even if nothing is recorded on either side. ``not_compared`` is the number of granules on both sides that could not be compared. ``different`` lists the
-    granules with different content. ``behind`` is the number of changes that a mirror lacks."""
+    """How two sides differ.
+
+    ``checksums_identical`` is None if no sizes or checksums could be compared. It is True if the digests are equal,
+    even if nothing is recorded on either side. ``not_compared`` is the number of granules on both sides that could
+    not be compared. ``different`` lists the granules with different content. ``behind`` is the number of changes
+    that a mirror lacks.
+    """
 
     identical: bool
     names_identical: bool

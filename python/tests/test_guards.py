@@ -1,6 +1,5 @@
 """What guards reject, and how a caller insists, in both stores."""
 
-import inspect
 import json
 import subprocess
 from collections.abc import Callable
@@ -12,7 +11,7 @@ import pytest
 from conftest import FIXTURES, not_checked, raises
 
 import accession_registry as ar
-from accession_registry._errors import FLAGS, ONLY_OF_RUN, in_python
+from accession_registry._errors import FLAGS, PARAMETERS, in_python
 
 IDS = [f"G{number:04}.nc" for number in range(1_100)]
 HELD, NEW = IDS[:40], IDS[40:]
@@ -120,10 +119,5 @@ def test_what_is_no_list_is_a_refusal_only_of_a_change(file: ar.Registry, tmp_pa
 def test_a_hint_names_parameters_that_exist() -> None:
     hint = in_python("--column id, --skip-lines 1, --comment PREFIX, --no-files or --create; `accession sync A f --split ;`")
     assert hint == "column=… id, --skip-lines 1, --comment PREFIX, --no-files or create=True; `accession sync A f --split ;`"
-    names = {name for of in (ar.Dataset, ar.Registry, ar.Mirror, ar.Set) for name in _parameters(of)}
-    assert FLAGS <= names and not [name for name in names if ONLY_OF_RUN.fullmatch(name)]
-
-
-def _parameters(of: type) -> set[str]:
-    functions = [value for name, value in vars(of).items() if inspect.isfunction(value) and not name.startswith("_")]
-    return {name for function in functions for name in inspect.signature(function).parameters}
+    assert FLAGS | {"doi", "max_delete"} <= PARAMETERS and "skip_lines" not in PARAMETERS
+    assert in_python("--primary-dataset US, --max-delete 3") == "--primary-dataset US, max_delete=3"

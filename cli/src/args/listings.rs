@@ -54,7 +54,7 @@ pub struct ChecksumArgs {
 pub struct Reading<'a> {
     /// The command, with the dataset: `sync US`.
     pub command: &'a str,
-    /// The command that accepts granule ids: `ingest US`. `None` means that there is none.
+    /// The command that accepts granule ids, such as `ingest US`. `None` means that no command does.
     pub by_id: Option<&'a str>,
 }
 
@@ -160,7 +160,7 @@ fn is_dataset(text: &str, session: &Session) -> bool {
     snapshot.is_some_and(|snapshot| snapshot.dataset(&name).is_ok())
 }
 
-/// Whether a word may be a granule id: it is not a path, and its extension is not that of a file of ids.
+/// Whether a word may be a granule id: it is not a path, and has no extension of a file with ids.
 fn looks_like_id(text: &str) -> bool {
     const OF_LISTINGS: [&str; 12] = [
         "txt", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "lst", "list", "md5", "sha256", "pdr",

@@ -36,7 +36,7 @@ impl SiteArgs {
         self.named()?.map_or(Ok(()), |site| session.follow(&site, names))
     }
 
-    /// The address of the site that resolves identifiers: from the environment, else that of the given site.
+    /// The address of the site that resolves identifiers, from the environment or else from the given site.
     /// `None` means that neither is known.
     pub fn resolver(&self) -> Result<Option<String>> {
         let named = |site: PublishedSite| Ok::<_, Error>(site.public_address()?);

@@ -135,7 +135,7 @@ struct ComparedSets<'a> {
     scanned: Option<Scanned>,
 }
 
-/// The period in which a listing was made, and the number of granules that changed meanwhile.
+/// The period in which a listing was made, and the number of granules that changed during it.
 #[derive(Serialize)]
 struct Scanned {
     start: Timestamp,
@@ -435,7 +435,7 @@ fn one_more(only: &str) -> String {
     }
 }
 
-/// The side for an identifier or a digest that the registry does not know, or for which there is no registry.
+/// The side for an identifier or a digest that the registry does not contain, or that is used without one.
 /// If the registry knows it, it was only not in force at the given time, and the error is returned.
 fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<Side> {
     let kind = error.kind();

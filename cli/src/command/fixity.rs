@@ -221,7 +221,7 @@ pub struct CheckFiles {
     root_name: Option<String>,
 }
 
-/// Parses the duration of a check. Rejects zero, with which no file would be checked.
+/// Parses the duration of a check. Rejects zero, because no file would be checked.
 fn duration(text: &str) -> Result<Duration, Refusal> {
     let duration = age(text)?;
     match duration.is_zero() {

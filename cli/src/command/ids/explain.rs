@@ -1,4 +1,4 @@
-//! `ids explain`: the parts from which an id was made.
+//! `ids explain`: shows the parts of an id.
 
 use std::io::{self, Write};
 

@@ -289,7 +289,7 @@ fn origin_of(keys: &[KeyInUse]) -> Result<String> {
 fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
     let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
-    // A policy in which a key is named twice is invalid.
+    // A policy that names a key twice is invalid.
     let policy = text.parse().map_err(|error: ParseError| Error::usage(error.to_string()))?;
     Ok((text, policy))
 }
